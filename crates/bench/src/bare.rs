@@ -30,11 +30,11 @@ const BATCH: usize = 64;
 /// Grace period for open connections at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-type Way = mpsc::Sender<String>;
+type Route = mpsc::Sender<String>;
 
 /// Queues of the registered agents, by id.
 #[derive(Debug, Default)]
-struct Directory(RwLock<HashMap<Box<str>, Way>>);
+struct Directory(RwLock<HashMap<Box<str>, Route>>);
 
 #[derive(Clone)]
 struct Shared {
@@ -69,7 +69,7 @@ async fn upgrade(State(shared): State<Shared>, upgrade: Upgrade) -> Response {
             directory,
             id: Box::default(),
             outbox,
-            ways: HashMap::new(),
+            routes: HashMap::new(),
         };
         session.run(inbox).await;
         session.directory.0.write().remove(&session.id);
@@ -81,9 +81,9 @@ struct Session {
     ws: Ws<Io>,
     directory: Arc<Directory>,
     id: Box<str>,
-    outbox: Way,
+    outbox: Route,
     /// Cached queues of earlier receivers.
-    ways: HashMap<Box<str>, Way>,
+    routes: HashMap<Box<str>, Route>,
 }
 
 impl Session {
@@ -126,8 +126,8 @@ impl Session {
             Ok(AgoraUplink::Relay(relay)) => self.on_relay(&relay).await,
             Ok(AgoraUplink::Register(register)) => {
                 self.id = Box::from(&*register.id);
-                let way = (self.id.clone(), self.outbox.clone());
-                self.directory.0.write().extend([way]);
+                let route = (self.id.clone(), self.outbox.clone());
+                self.directory.0.write().extend([route]);
                 self.queue(&downlink::registered(&register.id));
             }
             Ok(AgoraUplink::Ping) => self.queue(&downlink::pong()),
@@ -137,13 +137,13 @@ impl Session {
     }
 
     async fn on_relay(&mut self, relay: &Relay<'_>) {
-        if let Some(way) = self.ways.get(&*relay.to) {
-            return pass(way, relay.forward(&self.id)).await;
+        if let Some(route) = self.routes.get(&*relay.to) {
+            return pass(route, relay.forward(&self.id)).await;
         }
         let found = self.directory.0.read().get(&*relay.to).cloned();
-        if let Some(way) = found {
-            pass(&way, relay.forward(&self.id)).await;
-            self.ways.insert(Box::from(&*relay.to), way);
+        if let Some(route) = found {
+            pass(&route, relay.forward(&self.id)).await;
+            self.routes.insert(Box::from(&*relay.to), route);
         }
     }
 
@@ -153,10 +153,10 @@ impl Session {
     }
 }
 
-async fn pass(way: &Way, frame: String) {
+async fn pass(route: &Route, frame: String) {
     // Space in the queue is the usual case, and trying costs less than a future.
-    if let Err(mpsc::error::TrySendError::Full(frame)) = way.try_send(frame) {
+    if let Err(mpsc::error::TrySendError::Full(frame)) = route.try_send(frame) {
         // Frames for a disconnected receiver are dropped.
-        way.send(frame).await.ok();
+        route.send(frame).await.ok();
     }
 }

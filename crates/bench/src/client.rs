@@ -45,7 +45,7 @@ pub(crate) struct Target {
 
 /// A client connection.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Connection {
     dialect: Dialect,
     pub(crate) tcp: TcpStream,
     unread: BytesMut,
@@ -63,19 +63,19 @@ enum Other {
     Partial,
 }
 
-impl Line {
+impl Connection {
     /// Connects and registers. The hub knows the agent when the function returns.
     pub(crate) async fn open(target: Target, id: &str) -> Result<Self> {
         match target.dialect {
             Dialect::Agora => {
-                let mut line = Self::open_path(target.addr, "/ws").await?;
-                line.register(id).await?;
-                Ok(line)
+                let mut connection = Self::open_path(target.addr, "/ws").await?;
+                connection.register(id).await?;
+                Ok(connection)
             }
             Dialect::Nats => {
-                let mut line = Self::connect(target).await?;
-                line.open_nats(id).await?;
-                Ok(line)
+                let mut connection = Self::connect(target).await?;
+                connection.open_nats(id).await?;
+                Ok(connection)
             }
         }
     }
@@ -96,31 +96,31 @@ impl Line {
     /// Opens a WebSocket at this path without sending a frame.
     pub(crate) async fn open_path(addr: SocketAddr, path: &str) -> Result<Self> {
         let dialect = Dialect::Agora;
-        let mut line = Self::connect(Target { addr, dialect }).await?;
+        let mut connection = Self::connect(Target { addr, dialect }).await?;
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         );
-        line.write(request.as_bytes()).await?;
-        let head = line.read_until(b"\r\n\r\n").await?;
+        connection.write(request.as_bytes()).await?;
+        let head = connection.read_until(b"\r\n\r\n").await?;
         ensure!(
             head.starts_with("HTTP/1.1 101"),
             "the server refuses: {head}"
         );
-        Ok(line)
+        Ok(connection)
     }
 
     /// Posts JSON over a new connection; fails unless the server accepts it.
     pub(crate) async fn post(addr: SocketAddr, path: &str, json: &str) -> Result<()> {
         let dialect = Dialect::Agora;
-        let mut line = Self::connect(Target { addr, dialect }).await?;
+        let mut connection = Self::connect(Target { addr, dialect }).await?;
         let length = json.len();
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\nContent-Type: application/json\r\n\
              Content-Length: {length}\r\n\r\n{json}"
         );
-        line.write(request.as_bytes()).await?;
-        let head = line.read_until(b"\r\n\r\n").await?;
+        connection.write(request.as_bytes()).await?;
+        let head = connection.read_until(b"\r\n\r\n").await?;
         ensure!(
             head.starts_with("HTTP/1.1 20"),
             "the server refuses {json}: {head}"
@@ -133,7 +133,7 @@ impl Line {
             id: id.into(),
             ..RegisterFrame::default()
         });
-        self.say(&register).await?;
+        self.send_text(&register).await?;
         match parse_downlink(&self.text().await?)? {
             AgoraDownlink::Registered(_) => Ok(()),
             other => bail!("{id} was not registered: {other:?}"),
@@ -148,7 +148,7 @@ impl Line {
     }
 
     /// Sends a text frame.
-    pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
+    pub(crate) async fn send_text(&mut self, text: &str) -> Result<()> {
         self.write(&client_text(text)).await
     }
 
@@ -245,7 +245,7 @@ impl Line {
     }
 
     /// Fails if the server has sent an error so far.
-    pub(crate) async fn complaints(&mut self) -> Result<()> {
+    pub(crate) async fn check_errors(&mut self) -> Result<()> {
         let mut bytes = [0; 4096];
         while let Ok(read @ 1..) = self.tcp.try_read(&mut bytes) {
             self.unread.extend_from_slice(&bytes[..read]);
@@ -357,7 +357,7 @@ pub(crate) struct Pair {
 /// The sending half of a pair.
 #[derive(Debug)]
 pub(crate) struct Outflow {
-    pub(crate) line: Line,
+    pub(crate) line: Connection,
     pub(crate) batch: Batch,
     pub(crate) next: u64,
 }
@@ -365,7 +365,7 @@ pub(crate) struct Outflow {
 /// The receiving half of a pair.
 #[derive(Debug)]
 pub(crate) struct Inflow {
-    pub(crate) line: Line,
+    pub(crate) line: Connection,
     pub(crate) expected: Template,
     pub(crate) next: u64,
 }
@@ -378,8 +378,8 @@ impl Pair {
             format!("r-{number:05}"),
             format!("stream-{number:05}"),
         );
-        let receiver = Line::open(target, &to).await?;
-        let mut sender = Line::open(target, &from).await?;
+        let receiver = Connection::open(target, &to).await?;
+        let mut sender = Connection::open(target, &from).await?;
         let (out, expected) = match target.dialect {
             Dialect::Agora => {
                 let opening = Opening {
@@ -387,7 +387,7 @@ impl Pair {
                     stream: true,
                     ..Opening::default()
                 };
-                sender.say(&uplink::send(&to, &opening)).await?;
+                sender.send_text(&uplink::send(&to, &opening)).await?;
                 (
                     Template::send_chunk(&to, &stream_id),
                     Template::message_chunk(&from, &to, &stream_id),

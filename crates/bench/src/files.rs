@@ -35,13 +35,13 @@ const CLIENT: &str = "bench";
 
 /// Route of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum TransferPath {
     Tcp,
     Direct,
     Hub,
 }
 
-impl Way {
+impl TransferPath {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tcp => "plain TCP",
@@ -53,14 +53,14 @@ impl Way {
 
 /// A hub, and an agent with files.
 #[derive(Debug)]
-pub(crate) struct Station {
+pub(crate) struct TransferSetup {
     server: Server,
     jackfield: PathBuf,
     home: TempDir,
     _agent: Child,
 }
 
-impl Station {
+impl TransferSetup {
     pub(crate) async fn open(programs: &Programs) -> Result<Self> {
         let server = Server::start(Kind::Jackfield, programs).await?;
         let home = TempDir::new().context("cannot make a temporary folder")?;
@@ -92,11 +92,11 @@ impl Station {
     }
 
     /// Transfers the files once; `per_second` of the [`Sample`] is in bytes.
-    pub(crate) async fn moved(&self, way: Way) -> Result<Sample> {
-        let took = match way {
-            Way::Tcp => timeout(LONGEST, self.copied()).await??,
-            Way::Direct => timeout(LONGEST, self.fetched("direct")).await??,
-            Way::Hub => timeout(LONGEST, self.fetched("hub")).await??,
+    pub(crate) async fn transfer(&self, path_kind: TransferPath) -> Result<Sample> {
+        let took = match path_kind {
+            TransferPath::Tcp => timeout(LONGEST, self.copied()).await??,
+            TransferPath::Direct => timeout(LONGEST, self.fetched("direct")).await??,
+            TransferPath::Hub => timeout(LONGEST, self.fetched("hub")).await??,
         };
         Ok(Sample {
             cpu_us: 0.0,
@@ -119,10 +119,10 @@ impl Station {
         let mut lines = BufReader::new(call.stdout.take().context("no output")?).lines();
         let mut took = None;
         while let Some(line) = lines.next_line().await? {
-            let told: Value = serde_json::from_str(&line)?;
-            if told["step"] == "progress" && told["received"] == told["size"] {
+            let report: Value = serde_json::from_str(&line)?;
+            if report["step"] == "progress" && report["received"] == report["size"] {
                 // Use the caller's clock, because this process may read the line late.
-                took = told["ms"].as_u64();
+                took = report["ms"].as_u64();
             }
         }
         ensure!(call.wait().await?.success(), "the files did not come");

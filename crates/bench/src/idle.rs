@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{task::JoinSet, time::sleep};
 
 use crate::{
-    client::{Line, Target},
+    client::{Connection, Target},
     patterns::{Pattern, Sample, measure, open},
     proc::Memory,
     quiet,
@@ -34,12 +34,12 @@ const SETTLE: Duration = Duration::from_secs(1);
 
 /// Idle agents on one server; dropping it disconnects them.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct IdleAgents {
     agents: JoinSet<Result<()>>,
     pings: Arc<AtomicU64>,
 }
 
-impl Crowd {
+impl IdleAgents {
     /// Registers `count` agents. Each agent has sent a frame and received an answer when the function
     /// returns.
     pub(crate) async fn gather(target: Target, count: usize) -> Result<Self> {
@@ -50,21 +50,21 @@ impl Crowd {
             while opening.len() < OPEN_AT_ONCE
                 && let Some(number) = numbers.next()
             {
-                opening.spawn(come(target, format!("idle-{number:06}")));
+                opening.spawn(connect_idle(target, format!("idle-{number:06}")));
             }
-            let Some(line) = opening.join_next().await else {
+            let Some(connection) = opening.join_next().await else {
                 return Ok(Self { agents, pings });
             };
-            let (line, pings) = (line??, pings.clone());
-            agents.spawn(async move { line.idle(&pings).await });
+            let (connection, pings) = (connection??, pings.clone());
+            agents.spawn(async move { connection.idle(&pings).await });
         }
     }
 
     /// Waits until the server has sent as many pings as there are agents.
-    async fn pinged(&mut self) -> Result<()> {
+    async fn wait_for_all_pings(&mut self) -> Result<()> {
         let begun = Instant::now();
         while self.pings.load(Ordering::Relaxed) < self.agents.len() as u64 {
-            self.all_here()?;
+            self.check_connected()?;
             ensure!(begun.elapsed() < PINGED, "some agents were never pinged");
             sleep(Duration::from_millis(200)).await;
         }
@@ -72,7 +72,7 @@ impl Crowd {
     }
 
     /// Fails if an agent was disconnected.
-    pub(crate) fn all_here(&mut self) -> Result<()> {
+    pub(crate) fn check_connected(&mut self) -> Result<()> {
         match self.agents.try_join_next() {
             None => Ok(()),
             Some(ended) => ended?.context("an idle agent was lost"),
@@ -80,15 +80,15 @@ impl Crowd {
     }
 }
 
-async fn come(target: Target, id: String) -> Result<Line> {
-    let mut line = Line::open(target, &id).await?;
-    line.say(&uplink::ping()).await?;
-    let answer = line.text().await?;
+async fn connect_idle(target: Target, id: String) -> Result<Connection> {
+    let mut connection = Connection::open(target, &id).await?;
+    connection.send_text(&uplink::ping()).await?;
+    let answer = connection.text().await?;
     ensure!(
         matches!(parse_downlink(&answer)?, AgoraDownlink::Pong),
         "{id} expected a pong: {answer}"
     );
-    Ok(line)
+    Ok(connection)
 }
 
 /// Raises the limit of open files for this process and its children, and returns the number of agents that
@@ -127,15 +127,15 @@ pub(crate) async fn idle_cost(
     sleep(SETTLE).await;
     let before = Memory::of(server.pid)?;
     let begun = Instant::now();
-    let mut crowd = Crowd::gather(server.target, count).await?;
+    let mut idle_agents = IdleAgents::gather(server.target, count).await?;
     let took = begun.elapsed();
     if wait_for_pings {
-        crowd.pinged().await?;
+        idle_agents.wait_for_all_pings().await?;
     }
     sleep(SETTLE).await;
-    crowd.all_here()?;
+    idle_agents.check_connected()?;
     let after = Memory::of(server.pid)?;
-    drop(crowd);
+    drop(idle_agents);
     server.stop().await?;
     Ok(IdleCost {
         kib_each: after.rss_kib.saturating_sub(before.rss_kib) as f64 / count as f64,
@@ -157,8 +157,8 @@ pub(crate) async fn attached(
     let mut hubs = Vec::new();
     for count in [few, many, few] {
         let server = Server::start(Kind::Jackfield, programs).await?;
-        let crowd = Crowd::gather(server.target, count).await?;
-        hubs.push((server, crowd));
+        let idle_agents = IdleAgents::gather(server.target, count).await?;
+        hubs.push((server, idle_agents));
     }
     // Each sample uses new agent ids, so that no agent replaces another.
     let mut numbers = (0..).step_by(shape.pairs);
@@ -166,8 +166,8 @@ pub(crate) async fn attached(
     for round in 0..rounds {
         let mut samples = [None; 3];
         for at in rotated(3, round) {
-            let (server, crowd) = &mut hubs[at];
-            crowd.all_here()?;
+            let (server, idle_agents) = &mut hubs[at];
+            idle_agents.check_connected()?;
             let sample = quiet::undisturbed(async || {
                 let first = numbers.next().unwrap_or_default();
                 let mut pairs = open(server.target, &shape, first).await?;
@@ -175,8 +175,8 @@ pub(crate) async fn attached(
             });
             samples[at] = Some(sample.await?);
         }
-        if let [Some(few), Some(many), Some(twin)] = samples {
-            results.push([few, many, twin]);
+        if let [Some(few), Some(many), Some(base_again)] = samples {
+            results.push([few, many, base_again]);
         }
     }
     for (server, _) in hubs {

@@ -166,8 +166,8 @@ async fn work(command: Command) -> Result<()> {
         Command::Run(run) => {
             let plan = rows::Plan {
                 programs: server::Programs {
-                    jackfield: whole(&run.jackfield)?,
-                    nats: run.nats.as_deref().map(whole).transpose()?,
+                    jackfield: absolute_path(&run.jackfield)?,
+                    nats: run.nats.as_deref().map(absolute_path).transpose()?,
                 },
                 rounds: run.rounds.unwrap_or(if run.quick { 3 } else { 10 }).max(1),
                 is_quick: run.quick,
@@ -186,7 +186,7 @@ async fn work(command: Command) -> Result<()> {
 }
 
 /// Returns the absolute path of a program, because servers are started in another folder.
-fn whole(program: &Path) -> Result<PathBuf> {
+fn absolute_path(program: &Path) -> Result<PathBuf> {
     program
         .canonicalize()
         .with_context(|| format!("there is no program {}", program.display()))

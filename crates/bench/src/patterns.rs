@@ -116,11 +116,11 @@ pub(crate) async fn measure(pairs: &mut Vec<Pair>, pid: u32, shape: &Shape) -> R
     drive(pairs, shape, shape.warm_up).await?;
     sleep(SETTLE).await;
     let messages = shape.messages * pairs.len() as u64;
-    metered(pid, messages, drive(pairs, shape, shape.messages)).await
+    measure_cpu(pid, messages, drive(pairs, shape, shape.messages)).await
 }
 
 /// Measures the CPU time of a server while `drive` sends `messages` messages and returns the elapsed time.
-pub(crate) async fn metered(
+pub(crate) async fn measure_cpu(
     pid: u32,
     messages: u64,
     drive: impl Future<Output = Result<Duration>>,
@@ -163,7 +163,7 @@ async fn drive(pairs: &mut Vec<Pair>, shape: &Shape, messages: u64) -> Result<Du
         .context("not every message arrived in time")??;
     let took = begun.elapsed();
     for (mut sender, receiver) in senders.into_iter().zip(receivers) {
-        sender.line.complaints().await?;
+        sender.line.check_errors().await?;
         pairs.push(Pair { sender, receiver });
     }
     Ok(took)

@@ -434,9 +434,9 @@ mod tests {
         }
     }
 
-    fn comparison(ours: f64, twin: f64) -> Comparison {
+    fn comparison(ours: f64, base_again: f64) -> Comparison {
         let mut comparison = Comparison::default();
-        comparison.add(ours, 1.0, twin);
+        comparison.add(ours, 1.0, base_again);
         comparison
     }
 

@@ -7,7 +7,7 @@ use tokio::{
 };
 
 use crate::{
-    files::{BYTES, Station, Way},
+    files::{BYTES, TransferPath, TransferSetup},
     idle::{attached, idle_cost, raise_file_limit},
     patterns::{Pattern, Sample, Shape, measure, open, send},
     proc::Machine,
@@ -134,17 +134,21 @@ impl Plan {
                     samples[at] = Some(self.once(kinds[at], &shape, foreign).await?);
                 }
                 let cpu = |at: usize| samples.get(at).copied().flatten().map(|it| it.cpu_us);
-                if let (Some(base), Some(ours), Some(twin)) = (cpu(0), cpu(1), cpu(2)) {
+                if let (Some(base), Some(ours), Some(base_again)) = (cpu(0), cpu(1), cpu(2)) {
                     progress(
                         pattern.name(),
                         round,
-                        &[("bare", base), ("hub", ours), ("bare", twin)],
+                        &[("bare", base), ("hub", ours), ("bare", base_again)],
                     );
-                    bare.add(ours, base, twin);
+                    bare.add(ours, base, base_again);
                 }
-                if let (Some(base), Some(ours), Some(twin)) = (cpu(3), cpu(1), cpu(4)) {
-                    progress(pattern.name(), round, &[("NATS", base), ("NATS", twin)]);
-                    nats.add(ours, base, twin);
+                if let (Some(base), Some(ours), Some(base_again)) = (cpu(3), cpu(1), cpu(4)) {
+                    progress(
+                        pattern.name(),
+                        round,
+                        &[("NATS", base), ("NATS", base_again)],
+                    );
+                    nats.add(ours, base, base_again);
                 }
                 if let Some(ours) = samples[1] {
                     speed.push(ours.per_second);
@@ -244,15 +248,15 @@ impl Plan {
                 };
                 samples[at] = Some(sample);
             }
-            if let [Some(base), Some(ours), Some(twin)] = samples {
+            if let [Some(base), Some(ours), Some(base_again)] = samples {
                 let values = [
                     ("without", base.per_second),
                     ("with", ours.per_second),
-                    ("without", twin.per_second),
+                    ("without", base_again.per_second),
                 ];
                 progress("stalled", round, &values);
-                speed.add(ours.per_second, base.per_second, twin.per_second);
-                cpu.add(ours.cpu_us, base.cpu_us, twin.cpu_us);
+                speed.add(ours.per_second, base.per_second, base_again.per_second);
+                cpu.add(ours.cpu_us, base.cpu_us, base_again.cpu_us);
                 peak.push(ours.memory.peak_kib as f64 / 1024.0);
             }
         }
@@ -330,15 +334,15 @@ impl Plan {
         eprintln!("attached: {many} agents register first");
         let rounds = attached(&self.programs, (few, many), self.rounds, self.is_quick).await?;
         let mut cpu = Comparison::default();
-        for (round, [base, ours, twin]) in rounds.iter().enumerate() {
+        for (round, [base, ours, base_again]) in rounds.iter().enumerate() {
             let values = [
                 ("few", base.cpu_us),
                 ("many", ours.cpu_us),
-                ("few", twin.cpu_us),
+                ("few", base_again.cpu_us),
             ];
             progress("attached", round, &values);
-            cpu.add(ours.cpu_us, base.cpu_us, twin.cpu_us);
-            foreign.extend([base.foreign, ours.foreign, twin.foreign]);
+            cpu.add(ours.cpu_us, base.cpu_us, base_again.cpu_us);
+            foreign.extend([base.foreign, ours.foreign, base_again.foreign]);
         }
         let mut section = Section::attached(few, many);
         section.compare("64", &cpu, (1.15, 1.05), &[]);
@@ -357,15 +361,15 @@ impl Plan {
                 foreign.push(sample.foreign);
                 samples[at] = Some(sample);
             }
-            if let [Some(base), Some(ours), Some(twin)] = samples {
+            if let [Some(base), Some(ours), Some(base_again)] = samples {
                 let values = [
                     ("one", base.per_second),
                     ("ten", ours.per_second),
-                    ("one", twin.per_second),
+                    ("one", base_again.per_second),
                 ];
                 progress("team", round, &values);
-                speed.add(ours.per_second, base.per_second, twin.per_second);
-                to_one.extend([base, twin]);
+                speed.add(ours.per_second, base.per_second, base_again.per_second);
+                to_one.extend([base, base_again]);
                 to_ten.push(ours);
             }
         }
@@ -400,33 +404,38 @@ impl Plan {
     }
 
     async fn files(&self) -> Result<Section> {
-        let ways = [Way::Tcp, Way::Direct, Way::Hub, Way::Tcp];
+        let paths = [
+            TransferPath::Tcp,
+            TransferPath::Direct,
+            TransferPath::Hub,
+            TransferPath::Tcp,
+        ];
         let (mut direct, mut hub) = (Comparison::default(), Comparison::default());
         for round in 0..self.rounds {
             let mut speeds = [0.0; 4];
-            for at in rotated(ways.len(), round) {
+            for at in rotated(paths.len(), round) {
                 let sample = quiet::undisturbed(async || {
                     // No connection may be open while waiting for other processes.
-                    let station = Station::open(&self.programs).await?;
-                    let sample = station.moved(ways[at]).await?;
-                    station.close().await?;
+                    let transfer_setup = TransferSetup::open(&self.programs).await?;
+                    let sample = transfer_setup.transfer(paths[at]).await?;
+                    transfer_setup.close().await?;
                     Ok(sample)
                 });
                 speeds[at] = sample.await?.per_second / 1e6;
             }
-            let [base, by_webrtc, through_hub, twin] = speeds;
-            let values = ways
+            let [base, by_webrtc, through_hub, base_again] = speeds;
+            let values = paths
                 .iter()
                 .zip(speeds)
-                .map(|(way, speed)| (way.name(), speed));
+                .map(|(path_kind, speed)| (path_kind.name(), speed));
             progress("files", round, &values.collect::<Vec<_>>());
-            direct.add(by_webrtc, base, twin);
-            hub.add(through_hub, base, twin);
+            direct.add(by_webrtc, base, base_again);
+            hub.add(through_hub, base, base_again);
         }
         let mut section = Section::files(BYTES);
-        for (way, speed) in [(Way::Direct, &direct), (Way::Hub, &hub)] {
+        for (path_kind, speed) in [(TransferPath::Direct, &direct), (TransferPath::Hub, &hub)] {
             section.line([
-                way.name().to_owned(),
+                path_kind.name().to_owned(),
                 plain(speed.ours()),
                 plain(speed.base()),
                 Section::ratio(speed),

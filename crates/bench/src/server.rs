@@ -35,10 +35,10 @@ impl Programs {
                 .output()
                 .ok()
         });
-        let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        let version = said
+        let output_text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let version = output_text
             .as_deref()
-            .and_then(|said| said.trim().rsplit('v').next());
+            .and_then(|output_text| output_text.trim().rsplit('v').next());
         version.unwrap_or("unknown").to_owned()
     }
 }

@@ -40,15 +40,15 @@ impl Spread {
 pub(crate) struct Comparison {
     ours: Vec<f64>,
     base: Vec<f64>,
-    twin: Vec<f64>,
+    base_again: Vec<f64>,
 }
 
 impl Comparison {
     /// Adds a round.
-    pub(crate) fn add(&mut self, ours: f64, base: f64, twin: f64) {
+    pub(crate) fn add(&mut self, ours: f64, base: f64, base_again: f64) {
         self.ours.push(ours);
         self.base.push(base);
-        self.twin.push(twin);
+        self.base_again.push(base_again);
     }
 
     /// Returns the ratio of the subject to the mean of the pair, round by round.
@@ -57,7 +57,7 @@ impl Comparison {
             .ours
             .iter()
             .zip(self.pair())
-            .map(|(ours, (base, twin))| ours / f64::midpoint(base, twin))
+            .map(|(ours, (base, base_again))| ours / f64::midpoint(base, base_again))
             .collect();
         Spread::of(&ratios)
     }
@@ -67,7 +67,7 @@ impl Comparison {
     pub(crate) fn identical(&self) -> Spread {
         let ratios: Vec<f64> = self
             .pair()
-            .map(|(base, twin)| base.max(twin) / base.min(twin))
+            .map(|(base, base_again)| base.max(base_again) / base.min(base_again))
             .collect();
         Spread::of(&ratios)
     }
@@ -82,12 +82,15 @@ impl Comparison {
     }
 
     pub(crate) fn base(&self) -> f64 {
-        let both: Vec<f64> = self.base.iter().chain(&self.twin).copied().collect();
+        let both: Vec<f64> = self.base.iter().chain(&self.base_again).copied().collect();
         median(&both)
     }
 
     fn pair(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.base.iter().copied().zip(self.twin.iter().copied())
+        self.base
+            .iter()
+            .copied()
+            .zip(self.base_again.iter().copied())
     }
 }
 

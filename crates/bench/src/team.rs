@@ -15,9 +15,9 @@ use tokio::{
 };
 
 use crate::{
-    client::{Dialect, Line, Outflow, Target},
+    client::{Connection, Dialect, Outflow, Target},
     frame::{Batch, Template},
-    patterns::{RUN_LIMIT, SETTLE, Sample, metered, send},
+    patterns::{RUN_LIMIT, SETTLE, Sample, measure_cpu, send},
 };
 
 /// Number of answer pieces per write.
@@ -83,7 +83,7 @@ pub(crate) async fn measure_burst(
     let mut answer = teams.ask().await?;
     answer = pass(answer, &mut viewers, WARM_UP).await?.0;
     sleep(SETTLE).await;
-    let sample = metered(pid, burst.events, async {
+    let sample = measure_cpu(pid, burst.events, async {
         Ok(pass(answer, &mut viewers, burst.events).await?.1)
     });
     let sample = sample.await?;
@@ -142,7 +142,7 @@ struct Teams {
     addr: SocketAddr,
     outermost: String,
     names: [String; 3],
-    agents: Vec<Line>,
+    agents: Vec<Connection>,
     /// Readers of the waiting agents' connections.
     readers: JoinSet<Result<()>>,
 }
@@ -158,7 +158,7 @@ impl Teams {
                 addr,
                 dialect: Dialect::Agora,
             };
-            agents.push(Line::open(target, &format!("lead-{name}")).await?);
+            agents.push(Connection::open(target, &format!("lead-{name}")).await?);
         }
         for level in [2, 1, 0] {
             let name = &names[level];
@@ -169,7 +169,7 @@ impl Teams {
             let team = format!(
                 "{{\"id\":\"{name}\",\"coordinator\":\"lead\",\"members\":[{{\"name\":\"lead\",\"agent\":\"lead-{name}\"}}{below}]}}"
             );
-            Line::post(addr, "/v1/teams", &team).await?;
+            Connection::post(addr, "/v1/teams", &team).await?;
         }
         Ok(Self {
             addr,
@@ -181,8 +181,8 @@ impl Teams {
     }
 
     /// Opens a viewer of the outermost team.
-    async fn view(&self) -> Result<Line> {
-        Line::open_path(self.addr, &format!("/ws/agent-team/{}", self.outermost)).await
+    async fn view(&self) -> Result<Connection> {
+        Connection::open_path(self.addr, &format!("/ws/agent-team/{}", self.outermost)).await
     }
 
     /// Sends a request to the outermost team. The agent of each team sends a request to the team below. The
@@ -190,28 +190,28 @@ impl Teams {
     async fn ask(&mut self) -> Result<Outflow> {
         let mut asker = self.view().await?;
         asker
-            .say("{\"type\":\"SEND_MESSAGE\",\"payload\":{\"content\":\"go\"}}")
+            .send_text("{\"type\":\"SEND_MESSAGE\",\"payload\":{\"content\":\"go\"}}")
             .await?;
         self.read_on(asker);
         let mut agents = std::mem::take(&mut self.agents).into_iter();
         for below in &self.names.clone()[1..] {
             let mut agent = agents.next().context("an agent of each team")?;
-            asked(&mut agent).await?;
+            next_call(&mut agent).await?;
             let question = format!(
                 "{{\"type\":\"send\",\"to\":\"{below}\",\"payload\":{{\"request_id\":\"go\",\"body\":{{\"question\":\"go\"}}}}}}"
             );
-            agent.say(&question).await?;
+            agent.send_text(&question).await?;
             self.read_on(agent);
         }
         let mut last = agents.next().context("an agent of each team")?;
-        let call = asked(&mut last).await?;
+        let call = next_call(&mut last).await?;
         let stream_id = "burst";
         let opening = Opening {
             stream_id: Some(stream_id),
             stream: true,
             ..Opening::default()
         };
-        last.say(&uplink::reply(&call, &opening)).await?;
+        last.send_text(&uplink::reply(&call, &opening)).await?;
         let chunk = Template::reply_chunk(&call, stream_id);
         Ok(Outflow {
             line: last,
@@ -221,14 +221,14 @@ impl Teams {
     }
 
     /// Reads and ignores all frames of a connection, so that its sender never blocks.
-    fn read_on(&mut self, mut line: Line) {
+    fn read_on(&mut self, mut line: Connection) {
         let reading = async move { line.texts(|_| Ok(ControlFlow::Continue(()))).await };
         self.readers.spawn(reading);
     }
 }
 
 /// Waits for a request to the agent, and returns its call id.
-async fn asked(agent: &mut Line) -> Result<String> {
+async fn next_call(agent: &mut Connection) -> Result<String> {
     let text = timeout(RUN_LIMIT, agent.text())
         .await
         .context("an agent is not asked")??;
@@ -239,7 +239,7 @@ async fn asked(agent: &mut Line) -> Result<String> {
 }
 
 struct Viewer {
-    line: Line,
+    line: Connection,
     /// Sequence number of the last received event.
     last: u64,
 }

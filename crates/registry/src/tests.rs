@@ -1,4 +1,4 @@
-//! What the registry promises, below HTTP and over it. This file is the scaffold.
+//! Promises of the registry, below HTTP and over HTTP. This file has the helpers.
 
 mod addresses;
 mod finding;
@@ -14,7 +14,7 @@ fn registry() -> Registry {
     Registry::new(RegistryRules::default())
 }
 
-/// A peer, and what it would register with.
+/// A peer with its key, which creates registrations.
 struct Peer {
     key: Keypair,
     id: PeerId,
@@ -27,7 +27,7 @@ impl Peer {
         Self { key, id }
     }
 
-    /// An address that anybody could reach.
+    /// A publicly reachable address.
     fn address(&self) -> String {
         format!("/ip4/8.8.8.8/tcp/4001/p2p/{}", self.id)
     }
@@ -44,7 +44,7 @@ impl Peer {
     }
 }
 
-fn person(owner: &str) -> Principal {
+fn principal_of(owner: &str) -> Principal {
     Principal::person(Owner::parse(owner).unwrap())
 }
 

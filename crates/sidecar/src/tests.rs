@@ -1,5 +1,5 @@
-//! What a sidecar promises, between nodes on loopback sockets, with an agent and a registry whose parts the test plays.
-//! Requests and answers are raw JSON. This file is the scaffold.
+//! Promises of a sidecar, between nodes on loopback sockets. The test acts as the agent and the registry. Requests and
+//! answers are raw JSON. This file has the helpers.
 
 mod listed;
 mod relayed;
@@ -29,7 +29,7 @@ use super::*;
 
 const LISTEN: &str = "/ip4/127.0.0.1/tcp/0";
 
-/// With spaces and a field that nobody knows: an agent's card is its own.
+/// With spaces and an unknown field, since cards are passed on byte for byte.
 const CARD: &str = r#"{ "name": "Shop", "version": "2", "description": "Sells things.", "mood": "good",
     "skills": [
         {"id": "buy", "name": "Buy", "description": "Buys.", "path": "/items/{item}/buy", "method": "POST"},
@@ -38,27 +38,27 @@ const CARD: &str = r#"{ "name": "Shop", "version": "2", "description": "Sells th
         {"id": "tell", "name": "Tell", "description": "Tells.", "path": "/tell/{kind}", "method": "POST"}
     ] }"#;
 
-/// What the agent got: method, path and body.
-type Got = (String, String, String);
+/// A request to the agent: method, path and body.
+type ReceivedRequest = (String, String, String);
 
-/// A piece of a body, or that it breaks off.
-type Said = Result<Bytes, std::io::Error>;
+/// A piece of a body, or an abort of the body.
+type BodyPiece = Result<Bytes, std::io::Error>;
 
 /// An agent behind HTTP.
 struct Agent {
     url: String,
-    got: mpsc::Receiver<Got>,
+    got: mpsc::Receiver<ReceivedRequest>,
     card: Arc<parking_lot::Mutex<String>>,
-    /// What `/tell` says, piece by piece, until it is dropped.
-    say: pipe::Sender<Said>,
+    /// Pieces of the response of `/tell`, until dropped.
+    pieces: pipe::Sender<BodyPiece>,
     _server: JoinSet<()>,
 }
 
 #[derive(Clone)]
 struct Script {
     card: Arc<parking_lot::Mutex<String>>,
-    got: mpsc::Sender<Got>,
-    said: Arc<parking_lot::Mutex<Option<pipe::Receiver<Said>>>>,
+    got: mpsc::Sender<ReceivedRequest>,
+    piece_receiver: Arc<parking_lot::Mutex<Option<pipe::Receiver<BodyPiece>>>>,
 }
 
 async fn respond(State(script): State<Script>, method: Method, uri: Uri, body: Bytes) -> Response {
@@ -72,8 +72,8 @@ async fn respond(State(script): State<Script>, method: Method, uri: Uri, body: B
     match path {
         "/base/move" => (StatusCode::FOUND, [(header::LOCATION, "/base/items")]).into_response(),
         "/base/tell/trouble" => {
-            let said = axum::Json(json!({"error": "the moon is in the way"}));
-            (StatusCode::INTERNAL_SERVER_ERROR, said).into_response()
+            let piece_receiver = axum::Json(json!({"error": "the moon is in the way"}));
+            (StatusCode::INTERNAL_SERVER_ERROR, piece_receiver).into_response()
         }
         "/base/tell/never" => std::future::pending().await,
         "/base/tell/page" => (StatusCode::NOT_FOUND, "no\n such ".repeat(200)).into_response(),
@@ -84,8 +84,12 @@ async fn respond(State(script): State<Script>, method: Method, uri: Uri, body: B
 }
 
 fn streamed(script: &Script, kind: &'static str) -> Response {
-    let said = script.said.lock().take().expect("told once");
-    ([(header::CONTENT_TYPE, kind)], Body::from_stream(said)).into_response()
+    let piece_receiver = script.piece_receiver.lock().take().expect("told once");
+    (
+        [(header::CONTENT_TYPE, kind)],
+        Body::from_stream(piece_receiver),
+    )
+        .into_response()
 }
 
 impl Agent {
@@ -96,12 +100,12 @@ impl Agent {
     fn at(listener: TcpListener) -> Self {
         let url = format!("http://{}/base/", listener.local_addr().unwrap());
         let (to, got) = mpsc::channel(16);
-        let (say, said) = pipe::channel(16);
+        let (pieces, piece_receiver) = pipe::channel(16);
         let card = Arc::new(parking_lot::Mutex::new(CARD.to_owned()));
         let script = Script {
             card: card.clone(),
             got: to,
-            said: Arc::new(parking_lot::Mutex::new(Some(said))),
+            piece_receiver: Arc::new(parking_lot::Mutex::new(Some(piece_receiver))),
         };
         let app = Router::new().fallback(any(respond)).with_state(script);
         let mut server = JoinSet::new();
@@ -110,7 +114,7 @@ impl Agent {
             url,
             got,
             card,
-            say,
+            pieces,
             _server: server,
         }
     }
@@ -135,12 +139,12 @@ fn setting(agent_url: &str) -> SidecarConfig {
     }
 }
 
-async fn until(sidecar: &Sidecar, is_so: impl FnMut(&SidecarStatus) -> bool) -> SidecarStatus {
+async fn until(sidecar: &Sidecar, condition: impl FnMut(&SidecarStatus) -> bool) -> SidecarStatus {
     let mut status = sidecar.status();
-    soon(status.wait_for(is_so)).await.unwrap().clone()
+    soon(status.wait_for(condition)).await.unwrap().clone()
 }
 
-/// A peer that calls.
+/// A calling peer.
 struct Caller {
     node: Node,
     _tasks: Tasks,
@@ -190,7 +194,7 @@ impl Caller {
         self.ask(sidecar, PROTOCOL_HANDOFF, &request).await
     }
 
-    /// Hands off and expects to be refused with this code.
+    /// Sends a handoff that must be refused with this code.
     async fn refused(&self, sidecar: &Sidecar, request: &Value, code: u16) -> String {
         let body = self.hand_off(sidecar, request).await;
         let body: Value = serde_json::from_str(&body).unwrap();
@@ -199,8 +203,8 @@ impl Caller {
     }
 }
 
-/// The next line of a stream.
-async fn line(stream: &mut Stream) -> Value {
+/// Reads the next line of a stream.
+async fn next_line(stream: &mut Stream) -> Value {
     let mut line = Vec::new();
     let mut byte = [0];
     while line.last() != Some(&b'\n') {

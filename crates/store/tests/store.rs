@@ -1,4 +1,5 @@
-//! The store as the core sees it, on real files in temporary directories. One program, so that it is linked once.
+//! Tests of the store through the core's `Store` trait, on real files in temporary directories. All tests link as
+//! a single program.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

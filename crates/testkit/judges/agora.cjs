@@ -1,8 +1,8 @@
-// An outside judge of the Agora door: plays the whole seed with the `ws` package.
+// An outside judge of the Agora door: runs through the whole specification with the `ws` package.
 //
 //     NODE_PATH=…/node_modules node agora.cjs ws://127.0.0.1:7411/ws
 //
-// Exit code 0 if everything was as the seed says, 1 with the difference otherwise.
+// Exit code 0 if everything was as specified, 1 with the difference otherwise.
 
 const { deepStrictEqual } = require("node:assert");
 const WebSocket = require("ws");
@@ -46,7 +46,7 @@ class Agent {
   }
 }
 
-// A stream from one to two, under the names of a message or of a reply.
+// A stream from `one` to `two`, with the frame types of a message or a reply.
 async function relay(one, two, up, down, stream_id) {
   one.send({ type: up, to: "js-2", stream_id, stream: true, payload: QUERY });
   await two.expect({ type: down, from: "js-1", stream_id, stream: true, payload: QUERY });

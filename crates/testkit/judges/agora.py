@@ -1,8 +1,8 @@
-"""An outside judge of the Agora door: plays the whole seed with the `websockets` package.
+"""An outside judge of the Agora door: runs through the whole specification with the `websockets` package.
 
     python agora.py ws://127.0.0.1:7411/ws
 
-Exit code 0 if everything was as the seed says, 1 with the difference otherwise.
+Exit code 0 if everything was as specified, 1 with the difference otherwise.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ def step(name):
 
 
 async def relay(one, two, up, down, stream_id):
-    """A stream from one to two, under the names of a message or of a reply."""
+    """A stream from `one` to `two`, with the frame types of a message or a reply."""
     await one.send(type=up, to="py-2", stream_id=stream_id, stream=True, payload=QUERY)
     await two.expect(
         type=down, **{"from": "py-1"}, stream_id=stream_id, stream=True, payload=QUERY
@@ -106,7 +106,7 @@ async def main():
 
 try:
     asyncio.run(main())
-except Exception as problem:  # whatever it is, the test wants to see it
+except Exception as problem:  # any failure is shown to the test
     print(f"FAILED: {type(problem).__name__}: {problem}")
     sys.exit(1)
 print("ok")

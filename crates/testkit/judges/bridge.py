@@ -1,10 +1,10 @@
-"""An outside judge of the bridge door: lives the life of the published client with the `websockets` package.
+"""An outside judge of the bridge door: runs the life cycle of the published client with the `websockets` package.
 
     JACKFIELD_PLATFORM_SECRET=... python bridge.py 127.0.0.1:7411
 
-The frames are those that the published client was seen to send, versions 1 and 2: compression is offered, heartbeats
-come with pings, empty texts stand where it has none. The platform is Python's own HTTP client. The hub must be bound to
-loopback. Exit code 0 if everything was as it should be, 1 with the difference otherwise.
+The frames were recorded from the published client, versions 1 and 2: with compression, pings beside heartbeats, and empty
+texts. The platform is Python's own HTTP client. The hub must be bound to loopback. Exit code 0 if everything was as
+expected, 1 with the difference otherwise.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ def same(came, expected):
 
 
 class Platform:
-    """Requests of the platform, each on a connection of its own."""
+    """Requests of the platform, each on its own connection."""
 
     @staticmethod
     def request(method, path, body=None, secret=True):
@@ -94,7 +94,7 @@ class Stream:
 
 
 class Agent:
-    """One connection of the client."""
+    """A connection of the client."""
 
     def __init__(self, ws):
         self.ws = ws
@@ -178,7 +178,7 @@ CHUNKS = [
 ]
 ATTACHMENTS = [{"name": "a.png", "url": "https://files.example/a", "type": "image/png"}]
 OFFER = {"transfer_id": "t-1", "zip_size": 9, "zip_sha256": "00", "file_count": 1}
-# What a client of each version has at the end of an answer, and what the platform hears of it.
+# The last frame of an answer in each client version, and the platform's event for it.
 ENDS = {
     "1": (
         {"attachments": ATTACHMENTS, "file_manifest": [{"path": "a.png", "size": 9}]},
@@ -341,7 +341,7 @@ async def main():
 
 try:
     asyncio.run(main())
-except Exception as problem:  # whatever it is, the test wants to see it
+except Exception as problem:  # any failure is shown to the test
     print(f"FAILED: {type(problem).__name__}: {problem}")
     sys.exit(1)
 print("ok")

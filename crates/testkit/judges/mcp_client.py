@@ -2,9 +2,9 @@
 
     python mcp_client.py URL PROGRAM HUB
 
-URL is the hub's /mcp, PROGRAM is jackfield and HUB what it is told. An agent `parrot` must be there that says what it is
-told, asks "which one?" when it is told to ask, and never answers when it is told to sleep. Both editions of the client
-are judges: the first begins with a handshake, the second does without where it can.
+URL is the hub's /mcp, PROGRAM is jackfield and HUB its --hub. An agent `parrot` must be attached that echoes messages, asks
+"which one?" for the message `ask`, and never answers the message `sleep`. Both editions of the client are judges: the
+first begins with a handshake, the second skips the handshake if possible.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ LIMIT = 60
 
 
 def field(result, new, old):
-    """The editions write their fields differently."""
+    """Reads a field; the editions spell fields differently."""
     return getattr(result, new if EDITION > 1 else old)
 
 
 def told(result):
-    """What a tool gives back to programs; an error has words only."""
+    """The structured result of a tool; an error has text only."""
     return field(result, "structured_content", "structuredContent")
 
 
@@ -60,7 +60,7 @@ async def second_edition(server, mode):
 
 
 async def play(session):
-    """The whole life of a model's client. The client itself checks every result against the tool's schema."""
+    """The life cycle of a model's client. The client itself checks every result against the tool's schema."""
     tools = (await session.list_tools()).tools
     assert [tool.name for tool in tools] == ["find_agents", "call_agent", "task", "cancel"]
 
@@ -103,7 +103,7 @@ async def play(session):
     try:
         wrong = await session.call_tool("no_such_tool", {})
         raise AssertionError(wrong)
-    except Exception as error:  # noqa: BLE001 - each edition has a class of its own
+    except Exception as error:  # noqa: BLE001 - each edition has its own class
         assert "no_such_tool" in str(error), error
 
 

@@ -1,11 +1,11 @@
-//! Drivers against stand-ins for the agents that they drive, whose real programs and servers cannot run here, and a real
-//! hub. What callers get is looked at as raw JSON.
+//! Drivers against stand-ins for their agents, at a real hub. The real programs and servers can't run in tests. Callers
+//! read raw JSON.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod a2a;
 mod acp;
+mod fixture;
 mod http;
 mod openai;
 mod server;
-mod world;

@@ -1,4 +1,4 @@
-//! Folders of clients and files of messages, with agents that put links in the way.
+//! Client folders and message attachments, with agents that place symbolic links in the way.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

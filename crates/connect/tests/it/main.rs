@@ -1,4 +1,5 @@
-//! Local agents behind `connect`: one program for all tests with processes, folders and a real hub.
+//! Local agents behind `connect`: processes, folders and a real hub. All tests link as a single
+//! program.
 
 mod drive;
 mod drivers;

@@ -1,4 +1,4 @@
-//! The queue of a machine: who gets in, in which order, and what is left of those who die.
+//! The machine-wide queue: admission, order, and cleanup after killed processes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -7,5 +7,5 @@ mod processes;
 
 use std::time::Duration;
 
-/// Long enough for anything that is to happen at all.
+/// Timeout that only a failing test reaches.
 const SOON: Duration = Duration::from_secs(60);

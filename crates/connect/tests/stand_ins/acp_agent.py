@@ -1,7 +1,7 @@
 """Stands in for an agent that speaks the Agent Client Protocol on stdio.
 
-It prints the lines that the protocol documents; what it does with a prompt depends on the prompt's first word. Every line
-that it reads is appended to the file named by its first argument, so that a test can look at what it was told.
+It prints the documented lines of the protocol. The first word of a prompt selects the behaviour. Every line of standard
+input is appended to the file named by the first argument, so that a test can check the requests.
 """
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 
-# What Python compiles would lie beside the scripts.
+# Python would write bytecode beside the scripts.
 sys.dont_write_bytecode = True
 import others
 
@@ -19,7 +19,7 @@ KNOWN = LOG + ".sessions"
 lock = threading.Lock()
 waiting = {}
 cancelled = {}
-# By conversation: the servers that came with it, and the one through which others are called, once it was started.
+# By session: its MCP servers, and the started server for calls of other agents.
 servers = {}
 started = {}
 requests = 0
@@ -72,7 +72,7 @@ def permission(session):
 
 
 def call_other(session, words):
-    """As real ones: the server is started once in a conversation."""
+    """Starts the server once per session, like real agents."""
     if session not in started:
         [server] = [it for it in servers[session] if it["name"] == "jackfield"]
         env = {variable["name"]: variable["value"] for variable in server["env"]}

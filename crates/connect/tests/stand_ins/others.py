@@ -1,17 +1,17 @@
-"""How the stand-ins call other agents: by the MCP server that they were given, started as that says, and with no more of
-their environment than the protocol's own clients pass on."""
+"""Calls of the stand-ins to other agents: through the configured MCP server, started by its command line, with only those
+environment variables that the protocol's own clients pass on."""
 
 import json
 import os
 import subprocess
 
 PASSED_ON = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-# What may be said to a stand-in: `call AGENT WORDS`, and `circle AGENT OTHER`, which goes round for ever.
+# Messages to a stand-in: `call AGENT WORDS`, and `circle AGENT OTHER`, an endless loop.
 ORDERS = ("call", "circle")
 
 
 def order(prompt):
-    """Whom to call, and what to say."""
+    """The agent to call, and the message."""
     what, agent, words = prompt.split(" ", 2)
     return agent, words if what == "call" else f"circle {words} {agent}"
 
@@ -40,7 +40,7 @@ class Others:
         raise EOFError("the server is gone")
 
     def call(self, agent, words):
-        """What the agent says, or why it was not called."""
+        """The agent's answer, or the error."""
         arguments = {"agent": agent, "message": words}
         result = self.request("tools/call", name="call_agent", arguments=arguments)
         if result.get("isError"):

@@ -1,4 +1,4 @@
-//! What this crate promises, with real files and archives that are made by hand.
+//! Promises of this crate, tested with real files and hand-made archives.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

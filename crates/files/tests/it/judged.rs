@@ -1,5 +1,5 @@
-//! The data channel against WebRTC that others wrote: aiortc, and libdatachannel, which the bridge's published client uses.
-//! Each plays both parties of a transfer, in a process of its own.
+//! The data channel against other WebRTC implementations: aiortc, and libdatachannel, which the bridge's published
+//! client uses. Each runs as a separate process, as sender and as receiver.
 
 use std::env;
 use std::path::Path;
@@ -13,16 +13,16 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 const PIECE: usize = 64 * 1024;
-/// No multiple of a piece, and more than all that waits anywhere.
+/// Not a multiple of the chunk size, and larger than all buffers together.
 const SIZE: usize = 5_000_000;
 
-/// A published peer, which is also the way to signal to it.
+/// Process of a published peer; also the signalling connection to the peer.
 struct Judge {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
-    /// What it said that is no signal.
+    /// The peer's final message.
     done: Option<Value>,
-    /// Ended when dropped.
+    /// The process is killed when dropped.
     _child: Child,
 }
 
@@ -33,7 +33,7 @@ enum Language {
 }
 
 impl Language {
-    /// Starts the program in a role; nothing if it was not prepared.
+    /// Starts the peer in a role. Returns `None` if the peer isn't installed.
     async fn start(self, role: Value) -> Option<Judge> {
         let (variable, script) = match self {
             Self::Python => ("JACKFIELD_JUDGE_RTC_PYTHON", "peer.py"),
@@ -52,7 +52,7 @@ impl Language {
             }
         };
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/judges/files");
-        // Python would put what it compiled beside the script.
+        // Python would write bytecode beside the script.
         let command = command.env("PYTHONDONTWRITEBYTECODE", "1");
         let command = command.arg(scripts.join(script)).kill_on_drop(true);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -82,7 +82,7 @@ impl Judge {
         Some(serde_json::from_str(&line).expect("a line of JSON"))
     }
 
-    /// What it says in the end.
+    /// Waits for the peer's final message.
     async fn done(&mut self) -> Value {
         loop {
             if let Some(done) = self.done.take() {
@@ -144,7 +144,7 @@ async fn send_archive(channel: &mut RtcChannel, archive: &[u8]) {
         .expect("it works");
 }
 
-/// The judge calls and receives; it closes as soon as it has all.
+/// The peer dials and receives, then closes the channel once complete.
 async fn receives(language: Language) {
     let Some(mut judge) = language.start(json!({"role": "receive"})).await else {
         return;
@@ -165,7 +165,7 @@ async fn receives(language: Language) {
     assert_eq!(done["sha256"], sha256(&archive));
 }
 
-/// The judge is called and sends, without asking how much the channel takes; we read it all and then close.
+/// The peer is dialled and sends without watching the channel's buffer. We read everything and close.
 async fn sends(language: Language) {
     let role = json!({"role": "send", "size": SIZE});
     let Some(mut judge) = language.start(role).await else {

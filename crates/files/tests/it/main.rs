@@ -1,4 +1,4 @@
-//! Archives and transfers with real files: one program for all tests.
+//! Archives and transfers with real files; all tests link as a single program.
 
 mod files;
 mod judged;

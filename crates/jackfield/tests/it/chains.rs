@@ -1,25 +1,26 @@
-//! One call tree over four protocols: an outside caller asks an agent on a laptop (brought by `connect`), which asks an A2A
-//! server (dialled by the hub), which asks a team, whose coordinator asks a libp2p peer. The hub is the real program, and
-//! so is what brings the laptop's agent.
+//! A call tree over four protocols: an outside caller calls an agent on a laptop (attached by `connect`), which calls an
+//! A2A server (dialled by the hub), which calls a team, whose coordinator calls a libp2p peer. Hub and `connect` are the
+//! real program.
 //!
 //! ```text
 //! root ─relay─▶ laptop ─own─▶ server ─A2A─▶ squad (lead) ─bridge─▶ guest, by p2p
 //! ```
 //!
-//! The test is the peer: it speaks the next piece when the root has heard the one before, so that nothing depends on time.
+//! The test acts as the peer: it sends the next piece once the root has received the previous one, so that no result
+//! depends on time.
 
 #![cfg(feature = "p2p")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod cancelled;
 mod chain;
-mod crew;
 mod cut;
-mod guest;
 mod hub;
 mod killed;
 mod laptop;
+mod peer;
 mod published;
 mod root;
 mod server;
 mod streamed;
+mod team;

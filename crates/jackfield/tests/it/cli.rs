@@ -1,4 +1,4 @@
-//! The program as people run it: the real binary against a real hub.
+//! The commands as users run them: the real binary against a real hub.
 
 mod admin;
 mod agents;

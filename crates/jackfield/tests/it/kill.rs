@@ -1,22 +1,21 @@
-//! `kill -9` against the real program: whatever the hub said it accepted ends, and whoever wanted to be told is told.
+//! `kill -9` against the real program: every accepted request ends, and every callback is delivered.
 //!
-//! docs/promises.md (Restarts) says what becomes of a task whose hub was killed, and each test names the rule that it is about:
+//! docs/promises.md (Restarts) defines what happens to the tasks of a killed hub. Each test names the rule it covers:
 //!
 //! - **accepted**: `202` only after the commit.
-//! - **unsent**: it goes out when its agent registers.
-//! - **sent**: it waits for an agent that resumes it, or is found again at the server that works on it.
-//! - **the rest** fails `offline`, and the callback says so: no message is run twice.
-//! - **outbox**: the end and its callback are one commit, and a callback is tried until somebody takes it, always under
-//!   the same `Idempotency-Key`.
+//! - **unsent**: the message is sent when its agent registers.
+//! - **sent**: the task waits for an agent that resumes it, or is found again at the remote server.
+//! - **the rest** fails as `offline`, with a callback: no message is run twice.
+//! - **outbox**: an end and its callback are a single commit. A callback is retried until accepted, always under the
+//!   same `Idempotency-Key`.
 //!
-//! A hub is killed when something has been seen of it (a frame, an answer, a post), never after a time.
+//! Tests kill the hub after an observed event (a frame, a response, a post), never after a fixed time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod accepted;
 mod agent;
 mod dialled;
-mod dice;
 mod ended;
 mod gentle;
 mod hub;
@@ -25,6 +24,7 @@ mod memory;
 mod outbox;
 mod places;
 mod platform;
+mod random;
 mod receiver;
 mod resumed;
 mod sent;

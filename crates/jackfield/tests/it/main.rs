@@ -1,4 +1,4 @@
-//! The program `jackfield` as people run it: one program for all tests of the real binary.
+//! The program `jackfield` as users run it; all tests of the real binary link as a single program.
 
 mod chains;
 mod cli;

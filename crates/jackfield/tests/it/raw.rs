@@ -1,4 +1,4 @@
-//! A peer that the test plays: a node with a card, whose handoffs the test answers in raw JSON.
+//! A scripted peer: a node with a card, whose handoffs the test answers in raw JSON.
 
 use jackfield_kit::tasks::Tasks;
 use jackfield_peer::{
@@ -20,14 +20,14 @@ pub(super) struct RawPeer {
     tasks: Tasks,
 }
 
-/// Work that came to it.
-pub(super) struct Work {
+/// A received handoff.
+pub(super) struct ReceivedHandoff {
     pub(super) request: Value,
     pub(super) stream: Stream,
     tasks: Tasks,
 }
 
-/// A card with one skill.
+/// A card with a single skill.
 pub(super) fn card(name: &str, skill: &str, path: &str) -> Value {
     json!({"name": name, "version": "1", "description": format!("It is the {name}."), "skills": [
         {"id": skill, "name": format!("The {skill}"), "description": format!("Does {skill}."),
@@ -35,8 +35,8 @@ pub(super) fn card(name: &str, skill: &str, path: &str) -> Value {
 }
 
 impl RawPeer {
-    /// A peer of the seed: its answers come in one body.
-    pub(super) async fn of_the_seed(card: Value) -> Self {
+    /// A peer without streaming: its answers come in a single body.
+    pub(super) async fn unary(card: Value) -> Self {
         Self::start(card, false).await
     }
 
@@ -79,17 +79,17 @@ impl RawPeer {
         self.node.peer_id().to_string()
     }
 
-    /// Where it is, with its id at the end.
+    /// The peer's address, with its id at the end.
     pub(super) fn address(&self) -> String {
         self.node.addresses()[0].to_string()
     }
 
-    /// Lets others find it by a name and a skill, whatever its card says.
+    /// Registers the peer under a name and a skill, independent of its card.
     pub(super) async fn register(&self, hub: &TestHub, name: &str, skill: &str) {
         register(hub, &self.id(), &self.address(), name, skill).await;
     }
 
-    /// Connects with a hub, and is an agent of it; its id there.
+    /// Connects to a hub as an agent; returns the agent's id.
     pub(super) async fn join(&self, hub: &TestHub, name: &str) -> String {
         let id = self.id();
         let agent = format!("{name}@{}", &id[id.len() - 12..]);
@@ -100,7 +100,7 @@ impl RawPeer {
         agent
     }
 
-    /// The card that a hub shows it, or what the hub answers to a request, by whichever connection there is.
+    /// Requests the hub's card, or sends a request to the hub, over any connection.
     pub(super) async fn ask(&self, hub: &TestHub, request: Option<Value>) -> Value {
         let (protocol, request) = match request {
             None => (CARD, String::new()),
@@ -113,23 +113,23 @@ impl RawPeer {
         serde_json::from_slice(&answer.expect("an answer")).expect("JSON")
     }
 
-    /// The next work.
-    pub(super) async fn work(&mut self) -> Work {
+    /// Returns the next handoff.
+    pub(super) async fn next_handoff(&mut self) -> ReceivedHandoff {
         let next = async {
             let mut handed = self.handoffs.next().await.expect("the node runs");
             let request = exchange::read_json(&mut handed.stream, Default::default()).await;
             (request.expect("a request"), handed.stream)
         };
         let (request, stream) = timeout(SOON, next).await.expect("work comes");
-        Work {
+        ReceivedHandoff {
             request: serde_json::from_slice(&request).expect("JSON"),
             stream,
             tasks: self.tasks.clone(),
         }
     }
 
-    /// Whether nobody handed anything over.
-    pub(super) fn has_no_work(&mut self) -> bool {
+    /// Whether no handoff is waiting.
+    pub(super) fn has_no_handoff(&mut self) -> bool {
         use std::task::{Context, Poll, Waker};
         let next = std::pin::pin!(self.handoffs.next());
         matches!(
@@ -139,9 +139,9 @@ impl RawPeer {
     }
 }
 
-impl Work {
-    /// Says some of the answer.
-    pub(super) async fn say(&mut self, text: &str) {
+impl ReceivedHandoff {
+    /// Sends a part of the answer.
+    pub(super) async fn send_text(&mut self, text: &str) {
         let said = exchange::write(&mut self.stream, text.as_bytes()).await;
         said.expect("somebody listens");
     }
@@ -151,7 +151,7 @@ impl Work {
         exchange::finish(&mut self.stream).await.ok();
     }
 
-    /// Leaves the stream open for ever.
+    /// Leaves the stream open forever.
     pub(super) fn leave_open(self) {
         let stop = self.tasks.stop_token().clone();
         let stream = self.stream;
@@ -162,7 +162,7 @@ impl Work {
     }
 }
 
-/// Registers somebody at a hub of this machine.
+/// Registers a peer at a local hub.
 pub(super) async fn register(hub: &TestHub, id: &str, address: &str, name: &str, skill: &str) {
     let body = json!({"agent_name": name, "peer_id": id, "addrs": [address], "skills": [skill]});
     let (status, answer) = hub.web().post("/register", body).await;

@@ -1,4 +1,4 @@
-//! Running the binary: to its end, or line by line.
+//! Runs the binary: to its end, or line by line.
 
 use std::{ffi::OsStr, path::Path, process::Stdio, sync::Arc, time::Duration};
 
@@ -12,13 +12,13 @@ use tokio::{
     time::timeout,
 };
 
-/// The binary in a home and an environment of its own.
+/// The binary with its own home and environment.
 pub(crate) struct Cli {
     home: Arc<TempDir>,
     hub: String,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -33,18 +33,18 @@ impl Run {
         self
     }
 
-    /// Checks that it went well.
+    /// Checks for success.
     pub(crate) fn ok(self) -> Self {
         self.code(0)
     }
 
-    /// Checks that standard error has a text.
-    pub(crate) fn says(self, text: &str) -> Self {
+    /// Checks that standard error contains a text.
+    pub(crate) fn stderr_has(self, text: &str) -> Self {
         assert!(self.err.contains(text), "{text:?} is not in {self:?}");
         self
     }
 
-    /// Standard output as one JSON object.
+    /// Standard output as a JSON object.
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.out.lines().count(), 1, "{self:?}");
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{self:?}: {error}"))
@@ -52,12 +52,12 @@ impl Run {
 }
 
 impl Cli {
-    /// For a hub.
+    /// A client of a hub.
     pub(crate) fn new(hub: &TestHub) -> Self {
         Self::at(&hub.url(""))
     }
 
-    /// For a hub at this URL.
+    /// A client of a hub at this URL.
     pub(crate) fn at(hub: &str) -> Self {
         Self {
             home: Arc::new(tempfile::tempdir().expect("a temporary folder")),
@@ -65,7 +65,7 @@ impl Cli {
         }
     }
 
-    /// The same home, for another hub.
+    /// The same home, with another hub.
     pub(crate) fn at_hub(self, hub: &str) -> Self {
         Self {
             hub: hub.to_owned(),
@@ -73,12 +73,12 @@ impl Cli {
         }
     }
 
-    /// Its home, which is also where it runs.
+    /// The home, which is also the working directory.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// The command, which nothing of the environment outside reaches.
+    /// The command, isolated from the outer environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jackfield"));
         command
@@ -94,12 +94,12 @@ impl Cli {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the binary to its end.
     pub(crate) async fn run(&self, args: &[&str]) -> Run {
         end(self.command(args)).await
     }
 
-    /// Runs it to its end, with a variable in the environment.
+    /// Runs the binary to its end, with an additional environment variable.
     pub(crate) async fn run_with(
         &self,
         name: &str,
@@ -111,7 +111,7 @@ impl Cli {
         end(command).await
     }
 
-    /// Runs it to its end, with this on standard input.
+    /// Runs the binary to its end, with this standard input.
     pub(crate) async fn run_on(&self, input: &[u8], args: &[&str]) -> Run {
         let mut child = self
             .command(args)
@@ -119,7 +119,7 @@ impl Cli {
             .spawn()
             .expect("the binary runs");
         let mut stdin = child.stdin.take().expect("it is piped");
-        // A program that does not read is one more thing to test.
+        // The program may ignore its standard input.
         stdin.write_all(input).await.ok();
         drop(stdin);
         let output = timeout(SOON, child.wait_with_output()).await;
@@ -140,7 +140,7 @@ impl Cli {
         }
     }
 
-    /// Starts it.
+    /// Starts the binary.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
         self.start_command(self.command(args))
     }
@@ -159,25 +159,25 @@ fn run_from(output: std::process::Output) -> Run {
     }
 }
 
-/// A run that goes on.
+/// A running process.
 pub(crate) struct Running {
     child: Child,
     out: Lines<BufReader<ChildStdout>>,
     err: Lines<BufReader<ChildStderr>>,
-    /// How long a line is waited for.
+    /// Timeout for a line.
     pub(crate) patience: Duration,
-    /// Stays as long as the program runs.
+    /// Kept as long as the program runs.
     _home: Arc<TempDir>,
 }
 
 impl Running {
-    /// The next line on standard output; nothing at its end.
+    /// Returns the next line of standard output, or `None` at its end.
     pub(crate) async fn line(&mut self) -> Option<String> {
         let line = timeout(self.patience, self.out.next_line()).await;
         line.expect("no line came in time").expect("text")
     }
 
-    /// Waits for the line on standard output that begins so.
+    /// Waits for a line of standard output with this beginning.
     pub(crate) async fn until_line(&mut self, begin: &str) -> String {
         loop {
             let line = self.line().await;
@@ -188,19 +188,19 @@ impl Running {
         }
     }
 
-    /// The next line on standard output as JSON.
+    /// Returns the next line of standard output as JSON.
     pub(crate) async fn json(&mut self) -> Value {
         let line = self.line().await.expect("a line");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// The next line on standard error; nothing at its end.
+    /// Returns the next line of standard error, or `None` at its end.
     pub(crate) async fn err_line(&mut self) -> Option<String> {
         let line = timeout(self.patience, self.err.next_line()).await;
         line.expect("no line came in time").expect("text")
     }
 
-    /// Reads standard error up to a line that has this text.
+    /// Reads standard error up to a line with this text.
     pub(crate) async fn until_it_says(&mut self, text: &str) -> String {
         loop {
             let line = self.err_line().await;
@@ -211,7 +211,7 @@ impl Running {
         }
     }
 
-    /// Its process.
+    /// The process id.
     pub(crate) fn pid(&self) -> Pid {
         let pid = self
             .child
@@ -225,7 +225,7 @@ impl Running {
         kill_process(self.pid(), signal).expect("it can be told");
     }
 
-    /// Waits for the end and returns all that was not read yet.
+    /// Waits for the end and returns the unread output.
     pub(crate) async fn end(mut self) -> Run {
         let status = timeout(SOON, self.child.wait()).await;
         let status = status.expect("it ends").expect("it runs");

@@ -1,4 +1,5 @@
-//! Streams in memory and time that stands still: what a caller hears of peers of every kind. The peer's side is raw bytes.
+//! Outgoing handoffs over in-memory streams with a paused clock: the caller's events for peers of every kind. The test
+//! acts as the peer in raw bytes.
 
 use serde_json::{Value, json};
 use tokio::{
@@ -10,13 +11,13 @@ use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 use super::*;
 use crate::wire::Method;
 
-/// As long as no call lasts.
+/// Longer than any call.
 const LONG: Duration = Duration::from_secs(24 * 3600);
 
-type Ours = Delegation<Compat<DuplexStream>>;
+type TestDelegation = Delegation<Compat<DuplexStream>>;
 
-/// Work that goes out on one end of a stream, and the peer's end, which the test plays.
-fn handed_over(is_framed: bool, input: &str, buffer: usize) -> (Ours, DuplexStream) {
+/// Starts a handoff, and returns our side with the peer's end of the stream.
+fn start_handoff(is_framed: bool, input: &str, buffer: usize) -> (TestDelegation, DuplexStream) {
     let (ours, theirs) = duplex(buffer);
     let mut delegation = Delegation::on(ours.compat(), is_framed, limits::WORDS_SILENCE);
     let mut hand_off = HandOff::new(Method::Post, "/work");
@@ -25,15 +26,15 @@ fn handed_over(is_framed: bool, input: &str, buffer: usize) -> (Ours, DuplexStre
     (delegation, theirs)
 }
 
-/// The same, over a stream that takes all of it at once.
-async fn asked(is_framed: bool) -> (Ours, DuplexStream) {
-    let (mut delegation, theirs) = handed_over(is_framed, "x", 1 << 20);
+/// Like [`start_handoff`], over a stream that takes the whole request at once.
+async fn start_sent(is_framed: bool) -> (TestDelegation, DuplexStream) {
+    let (mut delegation, theirs) = start_handoff(is_framed, "x", 1 << 20);
     assert_eq!(delegation.next_event().await, Ok(HandoffEvent::Sent));
     (delegation, theirs)
 }
 
-/// What is heard next. Time stands still, so that whoever waits for nothing would wait for ever.
-async fn next(ours: &mut Ours) -> Result<HandoffEvent, Failure> {
+/// Returns the next event. The clock is paused, so a missing event fails the test at once.
+async fn next(ours: &mut TestDelegation) -> Result<HandoffEvent, Failure> {
     let next = timeout(LONG, ours.next_event()).await;
     next.expect("something is heard").map_err(Failure::from)
 }
@@ -46,8 +47,8 @@ fn chunk(text: &str) -> HandoffEvent {
     HandoffEvent::Chunk(Data::Text(text.to_owned()))
 }
 
-/// All words of an answer, up to its end.
-async fn all_words(ours: &mut Ours) -> String {
+/// Returns the text of an answer up to its end.
+async fn joined_text(ours: &mut TestDelegation) -> String {
     let mut all = String::new();
     loop {
         match next(ours).await.unwrap() {
@@ -60,7 +61,7 @@ async fn all_words(ours: &mut Ours) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_of_the_seed_gets_the_request_and_its_end_and_one_body_is_the_answer() {
-    let (mut ours, mut theirs) = asked(false).await;
+    let (mut ours, mut theirs) = start_sent(false).await;
     let mut request = Vec::new();
     theirs.read_to_end(&mut request).await.unwrap();
     let request: Value = serde_json::from_slice(&request).unwrap();
@@ -83,13 +84,13 @@ async fn a_peer_that_leaves_its_side_open_has_answered_when_a_json_value_is_foll
         ("\"word\"", limits::SILENCE),
         ("42", limits::SILENCE),
     ] {
-        let (mut ours, mut theirs) = asked(false).await;
+        let (mut ours, mut theirs) = start_sent(false).await;
         theirs.write_all(answer.as_bytes()).await.unwrap();
         let begun = Instant::now();
         assert_eq!(next(&mut ours).await, Ok(words(answer)));
         assert_eq!(begun.elapsed(), silence, "{answer}");
     }
-    let (mut ours, mut theirs) = asked(false).await;
+    let (mut ours, mut theirs) = start_sent(false).await;
     theirs
         .write_all(br#"{"error":"none left","code":404}"#)
         .await
@@ -99,21 +100,21 @@ async fn a_peer_that_leaves_its_side_open_has_answered_when_a_json_value_is_foll
 
 #[tokio::test(start_paused = true)]
 async fn pieces_of_a_json_value_may_be_any_time_apart() {
-    let (mut ours, mut theirs) = asked(false).await;
-    let speak = async {
+    let (mut ours, mut theirs) = start_sent(false).await;
+    let writing = async {
         for piece in ["{", "\"a\":", "[]", "}"] {
             tokio::time::sleep(limits::SILENCE * 10).await;
             theirs.write_all(piece.as_bytes()).await.unwrap();
         }
     };
-    let (heard, ()) = tokio::join!(all_words(&mut ours), speak);
-    assert_eq!(heard, r#"{"a":[]}"#);
+    let (received, ()) = tokio::join!(joined_text(&mut ours), writing);
+    assert_eq!(received, r#"{"a":[]}"#);
 }
 
 #[tokio::test(start_paused = true)]
 async fn words_of_a_peer_that_leaves_its_side_open_come_at_once_and_silence_ends_them() {
     for begin in ["hello", "[note]", "{name}", "true", "12 "] {
-        let (mut ours, mut theirs) = asked(false).await;
+        let (mut ours, mut theirs) = start_sent(false).await;
         theirs.write_all(begin.as_bytes()).await.unwrap();
         theirs.write_all(b" and").await.unwrap();
         let begun = Instant::now();
@@ -125,7 +126,7 @@ async fn words_of_a_peer_that_leaves_its_side_open_come_at_once_and_silence_ends
         let begun = Instant::now();
         assert_eq!(next(&mut ours).await, Ok(HandoffEvent::Done(None)));
         assert_eq!(begun.elapsed(), limits::WORDS_SILENCE, "{begin}");
-        // It is still there.
+        // The stream is still open.
         theirs.write_all(b"more").await.unwrap();
     }
 }
@@ -137,12 +138,12 @@ async fn words_may_pause_as_long_as_the_operator_lets_them() {
     let mut ours = Delegation::on(ours.compat(), false, silence);
     theirs.write_all(b"let me think").await.unwrap();
     assert_eq!(next(&mut ours).await, Ok(chunk("let me think")));
-    let speak = async {
+    let writing = async {
         tokio::time::sleep(limits::WORDS_SILENCE * 5).await;
         theirs.write_all(b": yes").await.unwrap();
     };
-    let (heard, ()) = tokio::join!(next(&mut ours), speak);
-    assert_eq!(heard, Ok(chunk(": yes")));
+    let (received, ()) = tokio::join!(next(&mut ours), writing);
+    assert_eq!(received, Ok(chunk(": yes")));
     let begun = Instant::now();
     assert_eq!(next(&mut ours).await, Ok(HandoffEvent::Done(None)));
     assert_eq!(begun.elapsed(), silence);
@@ -150,15 +151,15 @@ async fn words_may_pause_as_long_as_the_operator_lets_them() {
 
 #[tokio::test(start_paused = true)]
 async fn what_looks_like_json_and_is_none_is_not_lost_where_the_peer_goes_silent() {
-    for said in ["{hello, he said", "[note", "no", "\"Yes"] {
-        let (mut ours, mut theirs) = asked(false).await;
-        theirs.write_all(said.as_bytes()).await.unwrap();
-        assert_eq!(next(&mut ours).await, Ok(chunk(said)));
+    for input_text in ["{hello, he said", "[note", "no", "\"Yes"] {
+        let (mut ours, mut theirs) = start_sent(false).await;
+        theirs.write_all(input_text.as_bytes()).await.unwrap();
+        assert_eq!(next(&mut ours).await, Ok(chunk(input_text)));
         drop(theirs);
         let end = next(&mut ours).await;
-        match said {
+        match input_text {
             "\"Yes" => assert!(end.unwrap_err().text.contains("was cut")),
-            _ => assert_eq!(end, Ok(HandoffEvent::Done(None)), "{said}"),
+            _ => assert_eq!(end, Ok(HandoffEvent::Done(None)), "{input_text}"),
         }
     }
 }
@@ -166,14 +167,14 @@ async fn what_looks_like_json_and_is_none_is_not_lost_where_the_peer_goes_silent
 #[tokio::test(start_paused = true)]
 async fn json_that_is_cut_is_no_answer_and_words_cannot_be_told() {
     for cut in [r#"{"answer":"#, "[1,2", "\"wor"] {
-        let (mut ours, mut theirs) = asked(false).await;
+        let (mut ours, mut theirs) = start_sent(false).await;
         theirs.write_all(cut.as_bytes()).await.unwrap();
         drop(theirs);
         let failure = next(&mut ours).await.unwrap_err();
         assert_eq!(failure.reason, Reason::Crashed, "{cut}");
         assert!(failure.text.contains("was cut"), "{failure}");
     }
-    let (mut ours, mut theirs) = asked(false).await;
+    let (mut ours, mut theirs) = start_sent(false).await;
     theirs.write_all(b"the answer i").await.unwrap();
     drop(theirs);
     assert_eq!(next(&mut ours).await, Ok(words("the answer i")));
@@ -182,7 +183,7 @@ async fn json_that_is_cut_is_no_answer_and_words_cannot_be_told() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_ends_without_a_word_is_no_answer() {
     for is_framed in [false, true] {
-        let (mut ours, theirs) = asked(is_framed).await;
+        let (mut ours, theirs) = start_sent(is_framed).await;
         drop(theirs);
         let failure = next(&mut ours).await.unwrap_err();
         assert_eq!(
@@ -194,7 +195,7 @@ async fn a_stream_that_ends_without_a_word_is_no_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_looks_like_a_frame_is_a_body_where_no_frames_were_agreed_on() {
-    let (mut ours, mut theirs) = asked(false).await;
+    let (mut ours, mut theirs) = start_sent(false).await;
     let body = "{\"type\":\"status\",\"text\":\"shipped\"}\n";
     theirs.write_all(body.as_bytes()).await.unwrap();
     drop(theirs);
@@ -203,11 +204,11 @@ async fn a_body_that_looks_like_a_frame_is_a_body_where_no_frames_were_agreed_on
 
 #[tokio::test(start_paused = true)]
 async fn frames_are_heard_as_they_come_whoever_stops_listening_meanwhile() {
-    let (mut ours, mut theirs) = asked(true).await;
+    let (mut ours, mut theirs) = start_sent(true).await;
     let mut request = vec![0; 200];
     let read = theirs.read(&mut request).await.unwrap();
     assert!(request[..read].ends_with(b"}"), "all of it is there");
-    let speak = async {
+    let writing = async {
         for line in [
             r#"{"type":"accepted","task_id":"t"}"#,
             r#"{"type":"of a later version"}"#,
@@ -228,18 +229,18 @@ async fn frames_are_heard_as_they_come_whoever_stops_listening_meanwhile() {
         }
     };
     let listen = async {
-        let mut heard = Vec::new();
-        while !matches!(heard.last(), Some(HandoffEvent::Done(_))) {
-            if let Ok(said) = timeout(Duration::from_secs(1), ours.next_event()).await {
-                heard.push(said.unwrap());
+        let mut received = Vec::new();
+        while !matches!(received.last(), Some(HandoffEvent::Done(_))) {
+            if let Ok(input_text) = timeout(Duration::from_secs(1), ours.next_event()).await {
+                received.push(input_text.unwrap());
             }
         }
-        heard
+        received
     };
-    let (heard, ()) = tokio::join!(listen, speak);
+    let (received, ()) = tokio::join!(listen, writing);
     let two = serde_json::value::to_raw_value(&json!({"two": 2})).unwrap();
     assert_eq!(
-        heard,
+        received,
         [
             HandoffEvent::Sign,
             HandoffEvent::Status("hm".to_owned()),
@@ -251,19 +252,19 @@ async fn frames_are_heard_as_they_come_whoever_stops_listening_meanwhile() {
     );
 }
 
-/// What is heard of these lines, after the request went out.
-async fn heard_of(lines: &[Value]) -> Vec<HandoffEvent> {
-    let (mut ours, mut theirs) = asked(true).await;
+/// Returns the events for these lines, sent after the request.
+async fn events_for(lines: &[Value]) -> Vec<HandoffEvent> {
+    let (mut ours, mut theirs) = start_sent(true).await;
     for line in lines {
         let line = format!("{line}\n");
         theirs.write_all(line.as_bytes()).await.unwrap();
     }
     drop(theirs);
-    let mut heard = Vec::new();
-    while !matches!(heard.last(), Some(HandoffEvent::Done(_))) {
-        heard.push(next(&mut ours).await.unwrap());
+    let mut received = Vec::new();
+    while !matches!(received.last(), Some(HandoffEvent::Done(_))) {
+        received.push(next(&mut ours).await.unwrap());
     }
-    heard
+    received
 }
 
 #[tokio::test(start_paused = true)]
@@ -291,14 +292,14 @@ async fn a_result_after_chunks_is_told_as_far_as_they_did_not_say_it() {
         (files, vec![HandoffEvent::Done(Some(Data::Json(raw)))]),
     ] {
         let result = json!({"type": "result", "data": data});
-        let heard = heard_of(&[&chunks[..], &[result]].concat()).await;
-        assert_eq!(heard[2..], rest, "{data}");
+        let received = events_for(&[&chunks[..], &[result]].concat()).await;
+        assert_eq!(received[2..], rest, "{data}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_in_one_long_line_is_heard() {
-    let (mut ours, mut theirs) = asked(true).await;
+    let (mut ours, mut theirs) = start_sent(true).await;
     let answer = "x".repeat(300 * 1024);
     let line = format!("{}\n", json!({"type": "result", "data": answer}));
     theirs.write_all(line.as_bytes()).await.unwrap();
@@ -310,13 +311,13 @@ async fn an_error_is_the_failure_that_it_names_in_a_frame_and_before_the_first_o
     let error = json!({"error": "slower", "code": 429, "reason": "rate_limited"});
     let mut frame = error.clone();
     frame["type"] = json!("error");
-    for said in [error.to_string(), format!("{frame}\n")] {
-        let (mut ours, mut theirs) = asked(true).await;
-        theirs.write_all(said.as_bytes()).await.unwrap();
+    for input_text in [error.to_string(), format!("{frame}\n")] {
+        let (mut ours, mut theirs) = start_sent(true).await;
+        theirs.write_all(input_text.as_bytes()).await.unwrap();
         drop(theirs);
-        let told = next(&mut ours).await;
+        let event = next(&mut ours).await;
         assert_eq!(
-            told,
+            event,
             Err(Failure::new(Reason::RateLimited, "the peer says: slower"))
         );
     }
@@ -324,14 +325,14 @@ async fn an_error_is_the_failure_that_it_names_in_a_frame_and_before_the_first_o
 
 #[tokio::test(start_paused = true)]
 async fn frames_that_end_without_a_last_one_or_are_none_fail() {
-    for (said, reason) in [
+    for (input_text, reason) in [
         ("{\"type\":\"accepted\"}\n", Reason::Crashed),
         ("{\"type\":\"accepted\"}\n{\"type\":\"resu", Reason::Crashed),
         ("{\"type\":\"accepted\"}\nhello\n", Reason::Crashed),
         ("hello", Reason::Crashed),
     ] {
-        let (mut ours, mut theirs) = asked(true).await;
-        theirs.write_all(said.as_bytes()).await.unwrap();
+        let (mut ours, mut theirs) = start_sent(true).await;
+        theirs.write_all(input_text.as_bytes()).await.unwrap();
         drop(theirs);
         let failure = loop {
             match next(&mut ours).await {
@@ -339,14 +340,14 @@ async fn frames_that_end_without_a_last_one_or_are_none_fail() {
                 other => break other.unwrap_err(),
             }
         };
-        assert_eq!(failure.reason, reason, "{said}");
+        assert_eq!(failure.reason, reason, "{input_text}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_refuses_a_large_request_before_it_has_all_of_it_is_heard() {
     for is_framed in [false, true] {
-        let (mut ours, mut theirs) = handed_over(is_framed, &"x".repeat(1 << 20), 1 << 10);
+        let (mut ours, mut theirs) = start_handoff(is_framed, &"x".repeat(1 << 20), 1 << 10);
         theirs
             .write_all(br#"{"error":"too much","code":413}"#)
             .await
@@ -358,13 +359,13 @@ async fn a_peer_that_refuses_a_large_request_before_it_has_all_of_it_is_heard() 
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_does_not_read_is_given_up_and_a_slow_reader_is_not() {
-    let (mut ours, _theirs) = handed_over(true, &"x".repeat(1 << 20), 1 << 10);
+    let (mut ours, _theirs) = start_handoff(true, &"x".repeat(1 << 20), 1 << 10);
     let begun = Instant::now();
     let failure = next(&mut ours).await.unwrap_err();
     assert_eq!(failure.reason, Reason::Offline);
     assert_eq!(begun.elapsed(), limits::WRITE_STUCK);
 
-    let (mut ours, mut theirs) = handed_over(true, &"x".repeat(10 << 10), 1 << 10);
+    let (mut ours, mut theirs) = start_handoff(true, &"x".repeat(10 << 10), 1 << 10);
     let read = async {
         let mut piece = vec![0; 1 << 10];
         loop {
@@ -373,19 +374,19 @@ async fn a_peer_that_does_not_read_is_given_up_and_a_slow_reader_is_not() {
         }
     };
     tokio::select! {
-        heard = next(&mut ours) => assert_eq!(heard, Ok(HandoffEvent::Sent)),
+        received = next(&mut ours) => assert_eq!(received, Ok(HandoffEvent::Sent)),
         () = read => unreachable!("it never ends"),
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_too_large_fails() {
-    let (mut ours, mut theirs) = asked(false).await;
+    let (mut ours, mut theirs) = start_sent(false).await;
     let flood = async {
         let piece = vec![b'x'; 1 << 20];
         while theirs.write_all(&piece).await.is_ok() {}
     };
-    let hear = async {
+    let reading = async {
         loop {
             if let Err(failure) = next(&mut ours).await {
                 return failure;
@@ -393,7 +394,7 @@ async fn a_body_that_is_too_large_fails() {
         }
     };
     let failure = tokio::select! {
-        failure = hear => failure,
+        failure = reading => failure,
         () = flood => unreachable!("the stream is open"),
     };
     assert_eq!(failure.reason, Reason::TooLarge);

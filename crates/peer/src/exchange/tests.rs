@@ -1,4 +1,4 @@
-//! Streams in memory and time that stands still: what each rule of the exchange is for.
+//! The rules of the exchange, over in-memory streams with a paused clock.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 use super::*;
 use crate::wire::code;
 
-/// Our end of a stream, and the peer's, which the test plays.
+/// Creates our end and the peer's end of a stream.
 fn pair(buffer: usize) -> (Compat<DuplexStream>, DuplexStream) {
     let (ours, theirs) = duplex(buffer);
     (ours.compat(), theirs)
@@ -47,10 +47,10 @@ async fn a_request_that_stops_in_the_middle_is_refused() {
     let (mut ours, mut theirs) = pair(64);
     theirs.write_all(br#"{"method":"#).await.unwrap();
     theirs.shutdown().await.unwrap();
-    let trouble = read_with_defaults(&mut ours).await.unwrap_err();
+    let error = read_with_defaults(&mut ours).await.unwrap_err();
     assert!(
-        matches!(&trouble, StreamReadError::Refused(fault) if fault.code == code::INVALID),
-        "{trouble:?}"
+        matches!(&error, StreamReadError::Refused(fault) if fault.code == code::INVALID),
+        "{error:?}"
     );
 }
 
@@ -58,8 +58,8 @@ async fn a_request_that_stops_in_the_middle_is_refused() {
 async fn a_peer_that_says_nothing_is_given_up_after_the_first_wait() {
     let (mut ours, _theirs) = pair(64);
     let begun = Instant::now();
-    let trouble = read_with_defaults(&mut ours).await.unwrap_err();
-    assert!(matches!(trouble, StreamReadError::TooSlow), "{trouble:?}");
+    let error = read_with_defaults(&mut ours).await.unwrap_err();
+    assert!(matches!(error, StreamReadError::TooSlow), "{error:?}");
     assert_eq!(begun.elapsed(), limits::FIRST_BYTE);
 }
 
@@ -74,11 +74,11 @@ async fn a_peer_that_drips_is_given_up_when_the_whole_wait_is_over() {
             theirs.write_all(b"0,").await.unwrap();
         }
     };
-    let trouble = tokio::select! {
+    let error = tokio::select! {
         read = read_with_defaults(&mut ours) => read.unwrap_err(),
         () = drip => unreachable!("it never ends"),
     };
-    assert!(matches!(trouble, StreamReadError::TooSlow), "{trouble:?}");
+    assert!(matches!(error, StreamReadError::TooSlow), "{error:?}");
     assert_eq!(begun.elapsed(), limits::REQUEST);
 }
 
@@ -89,13 +89,13 @@ async fn a_request_that_never_ends_is_refused_at_the_cap() {
         theirs.write_all(b"[").await.unwrap();
         while theirs.write_all(&[b'0'; 4096]).await.is_ok() {}
     };
-    let trouble = tokio::select! {
+    let error = tokio::select! {
         read = read_with_defaults(&mut ours) => read.unwrap_err(),
         () = flood => unreachable!("the stream is open"),
     };
     assert!(
-        matches!(&trouble, StreamReadError::Refused(fault) if fault.code == code::TOO_LARGE),
-        "{trouble:?}"
+        matches!(&error, StreamReadError::Refused(fault) if fault.code == code::TOO_LARGE),
+        "{error:?}"
     );
 }
 
@@ -103,11 +103,8 @@ async fn a_request_that_never_ends_is_refused_at_the_cap() {
 async fn a_request_that_is_nested_too_deep_is_refused_at_once() {
     let (mut ours, mut theirs) = pair(4096);
     theirs.write_all(&[b'['; 1000]).await.unwrap();
-    let trouble = read_with_defaults(&mut ours).await.unwrap_err();
-    assert!(
-        matches!(trouble, StreamReadError::Refused(_)),
-        "{trouble:?}"
-    );
+    let error = read_with_defaults(&mut ours).await.unwrap_err();
+    assert!(matches!(error, StreamReadError::Refused(_)), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,22 +115,22 @@ async fn an_answer_ends_at_once_when_the_peer_has_closed_its_side() {
     let begun = Instant::now();
     answer(&mut ours, b"{}").await.unwrap();
     assert_eq!(begun.elapsed(), Duration::ZERO);
-    let mut heard = Vec::new();
-    theirs.read_to_end(&mut heard).await.unwrap();
-    assert_eq!(heard, b"{}");
+    let mut received = Vec::new();
+    theirs.read_to_end(&mut received).await.unwrap();
+    assert_eq!(received, b"{}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_keeps_its_side_open_has_a_moment_before_our_end_and_a_while_after_it() {
     let (mut ours, mut theirs) = pair(64);
     let begun = Instant::now();
-    let hear = async {
-        let mut heard = Vec::new();
-        theirs.read_to_end(&mut heard).await.unwrap();
-        assert_eq!(heard, b"{}");
+    let reading = async {
+        let mut received = Vec::new();
+        theirs.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received, b"{}");
         begun.elapsed()
     };
-    let (answered, ended) = tokio::join!(answer(&mut ours, b"{}"), hear);
+    let (answered, ended) = tokio::join!(answer(&mut ours, b"{}"), reading);
     answered.unwrap();
     assert_eq!(ended, limits::BEFORE_FIN);
     assert_eq!(begun.elapsed(), limits::BEFORE_FIN + limits::LINGER);
@@ -154,31 +151,31 @@ async fn a_peer_that_goes_on_sending_after_its_answer_is_read_only_so_far() {
         () = flood => unreachable!("it never ends"),
     }
     assert!(sent <= limits::LINGER_BYTES + 2 * 1024, "{sent}");
-    // Our end was not said, so that dropping the stream is a reset.
+    // Our end was not closed, so dropping the stream resets it.
     drop(ours);
-    let mut heard = Vec::new();
-    theirs.read_to_end(&mut heard).await.unwrap();
-    assert_eq!(heard, b"{}");
+    let mut received = Vec::new();
+    theirs.read_to_end(&mut received).await.unwrap();
+    assert_eq!(received, b"{}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_is_still_sending_gets_our_end_once_it_is_silent() {
     let (mut ours, theirs) = pair(1024);
-    let (mut heard, mut says) = tokio::io::split(theirs);
+    let (mut reader, mut writer) = tokio::io::split(theirs);
     let begun = Instant::now();
     let drip = async {
         for _ in 0..10 {
-            says.write_all(b" ").await.unwrap();
+            writer.write_all(b" ").await.unwrap();
             sleep(limits::BEFORE_FIN / 2).await;
         }
     };
-    let hear = async {
+    let reading = async {
         let mut answer = Vec::new();
-        heard.read_to_end(&mut answer).await.unwrap();
+        reader.read_to_end(&mut answer).await.unwrap();
         assert_eq!(answer, b"{}");
         begun.elapsed()
     };
-    let (answered, (), ended) = tokio::join!(answer(&mut ours, b"{}"), drip, hear);
+    let (answered, (), ended) = tokio::join!(answer(&mut ours, b"{}"), drip, reading);
     answered.unwrap();
     assert_eq!(ended, limits::BEFORE_FIN / 2 * 9 + limits::BEFORE_FIN);
 }
@@ -193,11 +190,11 @@ async fn a_peer_that_takes_a_byte_now_and_then_is_given_up() {
             theirs.read_u8().await.unwrap();
         }
     };
-    let trouble = tokio::select! {
+    let error = tokio::select! {
         answered = answer(&mut ours, &[b' '; 32 << 10]) => answered.unwrap_err(),
         () = take => unreachable!("it never ends"),
     };
-    assert!(matches!(trouble, StreamWriteError::TooSlow), "{trouble:?}");
+    assert!(matches!(error, StreamWriteError::TooSlow), "{error:?}");
     assert_eq!(begun.elapsed(), limits::WRITE_STUCK + limits::SLOWEST * 2);
 }
 
@@ -205,8 +202,8 @@ async fn a_peer_that_takes_a_byte_now_and_then_is_given_up() {
 async fn a_peer_that_does_not_read_its_answer_is_given_up() {
     let (mut ours, _theirs) = pair(64);
     let begun = Instant::now();
-    let trouble = answer(&mut ours, &[b' '; 65]).await.unwrap_err();
-    assert!(matches!(trouble, StreamWriteError::TooSlow), "{trouble:?}");
+    let error = answer(&mut ours, &[b' '; 65]).await.unwrap_err();
+    assert!(matches!(error, StreamWriteError::TooSlow), "{error:?}");
     assert_eq!(begun.elapsed(), limits::WRITE_STUCK);
 }
 
@@ -217,7 +214,7 @@ async fn asking_closes_our_side_and_reads_to_the_end() {
     let (mut ours, mut theirs) = pair(64);
     let peer = async {
         let mut request = Vec::new();
-        // Ends only because our side is closed.
+        // Returns only because our side is closed.
         theirs.read_to_end(&mut request).await.unwrap();
         assert_eq!(request.len(), 1000);
         theirs.write_all(&[b'x'; 1000]).await.unwrap();
@@ -246,20 +243,20 @@ async fn a_peer_that_refuses_before_it_has_read_everything_is_heard() {
 async fn an_answer_above_the_cap_is_not_kept() {
     let (mut ours, mut theirs) = pair(64);
     let peer = async { while theirs.write_all(&[b'x'; 64]).await.is_ok() {} };
-    let trouble = tokio::select! {
+    let error = tokio::select! {
         answer = ask(&mut ours, b"{}", 1000, WAIT) => answer.unwrap_err(),
         () = peer => unreachable!("the stream is open"),
     };
-    assert!(matches!(trouble, AskError::TooLarge(1000)), "{trouble:?}");
+    assert!(matches!(error, AskError::TooLarge(1000)), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_come_is_given_up() {
-    for said in ["", "half of a", r#"{"half":"#] {
+    for partial in ["", "half of a", r#"{"half":"#] {
         let (mut ours, mut theirs) = pair(64);
-        theirs.write_all(said.as_bytes()).await.unwrap();
-        let trouble = ask(&mut ours, b"{}", 1000, WAIT).await.unwrap_err();
-        assert!(matches!(trouble, AskError::TooSlow), "{trouble:?}");
+        theirs.write_all(partial.as_bytes()).await.unwrap();
+        let error = ask(&mut ours, b"{}", 1000, WAIT).await.unwrap_err();
+        assert!(matches!(error, AskError::TooSlow), "{error:?}");
     }
 }
 
@@ -275,19 +272,18 @@ async fn a_whole_answer_counts_although_the_peer_leaves_the_stream_open() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reset_after_a_whole_json_value_is_success_and_before_it_is_not() {
-    let said = |text: &str| Scripted([Ok(text.as_bytes().to_vec())].into());
-    let answer = ask(&mut said(r#"{"a":[1]}"#), b"{}", 1000, WAIT).await;
+    let scripted = |text: &str| Scripted([Ok(text.as_bytes().to_vec())].into());
+    let answer = ask(&mut scripted(r#"{"a":[1]}"#), b"{}", 1000, WAIT).await;
     assert_eq!(answer.unwrap(), br#"{"a":[1]}"#);
     for text in ["", "12", r#"{"a":[1]"#, "plain text"] {
-        let trouble = ask(&mut said(text), b"{}", 1000, WAIT).await.unwrap_err();
-        assert!(
-            matches!(trouble, AskError::Broken(_)),
-            "{text}: {trouble:?}"
-        );
+        let error = ask(&mut scripted(text), b"{}", 1000, WAIT)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, AskError::Broken(_)), "{text}: {error:?}");
     }
 }
 
-/// A peer that says these things and then resets the stream.
+/// A peer that sends these bytes and then resets the stream.
 struct Scripted(VecDeque<io::Result<Vec<u8>>>);
 
 impl AsyncRead for Scripted {
@@ -297,11 +293,11 @@ impl AsyncRead for Scripted {
         buf: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let reset = || Err(io::ErrorKind::ConnectionReset.into());
-        let said = self.0.pop_front().filter(|said| {
-            // An empty read would be an end.
-            !matches!(said, Ok(bytes) if bytes.is_empty())
+        let next_read = self.0.pop_front().filter(|next_read| {
+            // An empty read would mean the end.
+            !matches!(next_read, Ok(bytes) if bytes.is_empty())
         });
-        Poll::Ready(said.unwrap_or_else(reset).map(|bytes| {
+        Poll::Ready(next_read.unwrap_or_else(reset).map(|bytes| {
             buf[..bytes.len()].copy_from_slice(&bytes);
             bytes.len()
         }))

@@ -1,4 +1,4 @@
-//! Nodes that talk with each other over loopback sockets.
+//! Nodes that communicate over loopback sockets.
 
 use std::{future::Future, time::Duration};
 
@@ -23,16 +23,16 @@ const NEWER: StreamProtocol = StreamProtocol::new("/test/echo/1.1.0");
 const TCP: &str = "/ip4/127.0.0.1/tcp/0";
 const QUIC: &str = "/ip4/127.0.0.1/udp/0/quic-v1";
 
-/// Far more than anything here takes; only a test that hangs meets it.
+/// Timeout that only a failing test reaches.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A node with its tasks, which are dropped with it.
-struct Rig {
+/// A node with its tasks, which stop when dropped.
+struct TestNode {
     node: Node,
     tasks: Tasks,
 }
 
-impl Rig {
+impl TestNode {
     async fn with(config: NodeConfig, key: Keypair) -> Self {
         let tasks = Tasks::new();
         let node = Node::start(config, key, &tasks).await.unwrap();
@@ -43,7 +43,7 @@ impl Rig {
         Self::with(config(address), Keypair::generate_ed25519()).await
     }
 
-    /// Answers each JSON request with itself.
+    /// Echoes each JSON request.
     fn echo(&self) {
         let mut incoming = self.node.accept(ECHO).unwrap();
         let tasks = self.tasks.clone();
@@ -77,7 +77,7 @@ fn config(address: &str) -> NodeConfig {
 
 const MIB: usize = 1024 * 1024;
 
-/// A JSON value of this many bytes.
+/// A JSON value of this size in bytes.
 fn json(bytes: usize) -> Vec<u8> {
     let mut text = vec![b'x'; bytes];
     text[0] = b'"';
@@ -115,7 +115,10 @@ fn addresses_of_this_machine_are_tried_before_others_of_their_kind() {
 async fn small_and_large_requests_are_answered_whole_over_tcp_and_quic() {
     in_time(async {
         for address in [TCP, QUIC] {
-            let (server, client) = (Rig::listening(address).await, Rig::listening(TCP).await);
+            let (server, client) = (
+                TestNode::listening(address).await,
+                TestNode::listening(TCP).await,
+            );
             server.echo();
             let (peer, at) = (server.node.peer_id(), server.node.addresses());
             for bytes in [2, 100, MIB] {
@@ -134,15 +137,18 @@ async fn small_and_large_requests_are_answered_whole_over_tcp_and_quic() {
 async fn a_caller_that_never_closes_its_side_gets_its_answer_and_the_end() {
     in_time(async {
         for address in [TCP, QUIC] {
-            let (server, client) = (Rig::listening(address).await, Rig::listening(TCP).await);
+            let (server, client) = (
+                TestNode::listening(address).await,
+                TestNode::listening(TCP).await,
+            );
             server.echo();
             let (peer, at) = (server.node.peer_id(), server.node.addresses());
             let (mut stream, _) = client.node.open(peer, &at, &[ECHO]).await.unwrap();
             stream.write_all(br#"{"goal":1}"#).await.unwrap();
             stream.flush().await.unwrap();
-            let mut heard = Vec::new();
-            stream.read_to_end(&mut heard).await.unwrap();
-            assert_eq!(heard, br#"{"goal":1}"#, "{address}");
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).await.unwrap();
+            assert_eq!(received, br#"{"goal":1}"#, "{address}");
         }
     })
     .await;
@@ -150,7 +156,7 @@ async fn a_caller_that_never_closes_its_side_gets_its_answer_and_the_end() {
 
 #[tokio::test]
 async fn the_addresses_of_a_node_name_it_and_show_tcp_before_quic() {
-    let rig = Rig::with(
+    let test_node = TestNode::with(
         NodeConfig {
             listen: vec![QUIC.parse().unwrap(), TCP.parse().unwrap()],
             external: vec!["/dns4/hub.example/tcp/7412".parse().unwrap()],
@@ -160,27 +166,30 @@ async fn the_addresses_of_a_node_name_it_and_show_tcp_before_quic() {
         Keypair::generate_ed25519(),
     )
     .await;
-    let shown: Vec<_> = rig
+    let listed: Vec<_> = test_node
         .node
         .addresses()
         .iter()
         .map(ToString::to_string)
         .collect();
-    let name = format!("/p2p/{}", rig.node.peer_id());
+    let name = format!("/p2p/{}", test_node.node.peer_id());
     assert!(
-        shown.iter().all(|address| address.ends_with(&name)),
-        "{shown:?}"
+        listed.iter().all(|address| address.ends_with(&name)),
+        "{listed:?}"
     );
-    assert_eq!(shown.len(), 3);
-    assert!(shown[0].starts_with("/dns4/hub.example/tcp/"), "{shown:?}");
-    assert!(shown[1].starts_with("/ip4/127.0.0.1/tcp/"), "{shown:?}");
-    assert!(!shown[1].contains("/tcp/0/"), "{shown:?}");
-    assert!(shown[2].contains("/quic-v1/"), "{shown:?}");
+    assert_eq!(listed.len(), 3);
+    assert!(
+        listed[0].starts_with("/dns4/hub.example/tcp/"),
+        "{listed:?}"
+    );
+    assert!(listed[1].starts_with("/ip4/127.0.0.1/tcp/"), "{listed:?}");
+    assert!(!listed[1].contains("/tcp/0/"), "{listed:?}");
+    assert!(listed[2].contains("/quic-v1/"), "{listed:?}");
 }
 
 #[tokio::test]
 async fn an_address_in_use_is_said_at_start() {
-    let first = Rig::listening(TCP).await;
+    let first = TestNode::listening(TCP).await;
     let taken = first.node.addresses()[0]
         .to_string()
         .replace(&format!("/p2p/{}", first.node.peer_id()), "");
@@ -194,7 +203,10 @@ async fn an_address_in_use_is_said_at_start() {
 #[tokio::test]
 async fn the_first_protocol_that_the_peer_knows_is_taken() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         let (peer, at) = (server.node.peer_id(), server.node.addresses());
         let none = client.node.open(peer, &at, &[NEWER, ECHO]).await;
         assert_eq!(none.unwrap_err(), StreamOpenError::Unsupported);
@@ -217,7 +229,10 @@ async fn the_first_protocol_that_the_peer_knows_is_taken() {
 async fn of_200_handoffs_at_once_some_are_done_and_every_other_one_is_told() {
     in_time(async {
         for address in [TCP, QUIC] {
-            let (server, client) = (Rig::listening(address).await, Rig::listening(TCP).await);
+            let (server, client) = (
+                TestNode::listening(address).await,
+                TestNode::listening(TCP).await,
+            );
             let (go, wait) = watch::channel(false);
             serve_with_permits(&server, wait);
             let (peer, at) = (server.node.peer_id(), server.node.addresses());
@@ -226,16 +241,16 @@ async fn of_200_handoffs_at_once_some_are_done_and_every_other_one_is_told() {
             for _ in 0..200 {
                 let node = client.node.clone();
                 asking.spawn(async move {
-                    // As a foreign peer would: without our own limit of streams.
+                    // Like a foreign peer, without our own limit of streams.
                     let (mut stream, _) = node.open_here(peer, &[ECHO]).await.unwrap();
                     ask(&mut stream, b"{}", MIB, WAIT).await.unwrap()
                 });
             }
-            let mut told = 0;
-            while told < 200 - limits::HANDOFFS_PER_PEER {
+            let mut refused = 0;
+            while refused < 200 - limits::HANDOFFS_PER_PEER {
                 let answer = asking.join_next().await.unwrap().unwrap();
                 assert_eq!(answer, br#"{"error":"too many","code":429}"#);
-                told += 1;
+                refused += 1;
             }
             go.send(true).unwrap();
             while let Some(answer) = asking.join_next().await {
@@ -247,8 +262,8 @@ async fn of_200_handoffs_at_once_some_are_done_and_every_other_one_is_told() {
     .await;
 }
 
-/// Those who get a permit are answered when `go` says so, all others at once.
-fn serve_with_permits(server: &Rig, go: watch::Receiver<bool>) {
+/// Answers requests with a permit when `go` is set, all others at once.
+fn serve_with_permits(server: &TestNode, go: watch::Receiver<bool>) {
     let mut incoming = server.node.accept(ECHO).unwrap();
     let tasks = server.tasks.clone();
     let permits = Permits::new();
@@ -273,7 +288,10 @@ fn serve_with_permits(server: &Rig, go: watch::Receiver<bool>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_that_nobody_takes_yet_are_not_lost() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         let mut incoming = server.node.accept(ECHO).unwrap();
         let (peer, at) = (server.node.peer_id(), server.node.addresses());
         client.node.connect(at[0].clone()).await.unwrap();
@@ -294,7 +312,10 @@ async fn streams_that_nobody_takes_yet_are_not_lost() {
 #[tokio::test]
 async fn more_streams_than_allowed_to_one_peer_are_refused_here_and_the_connection_lives() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         let _incoming = server.node.accept(ECHO).unwrap();
         let (peer, at) = (server.node.peer_id(), server.node.addresses());
         let mut held = Vec::new();
@@ -309,10 +330,10 @@ async fn more_streams_than_allowed_to_one_peer_are_refused_here_and_the_connecti
     .await;
 }
 
-/// The next event that is not about protocols.
-async fn next_event(news: &mut broadcast::Receiver<PeerEvent>) -> PeerEvent {
+/// Returns the next event, skipping events about protocols.
+async fn next_event(peer_events: &mut broadcast::Receiver<PeerEvent>) -> PeerEvent {
     loop {
-        let event = news.recv().await.unwrap();
+        let event = peer_events.recv().await.unwrap();
         if !matches!(event, PeerEvent::Identified { .. }) {
             return event;
         }
@@ -322,26 +343,26 @@ async fn next_event(news: &mut broadcast::Receiver<PeerEvent>) -> PeerEvent {
 #[tokio::test]
 async fn a_peer_that_restarts_is_reached_again_and_both_are_told() {
     in_time(async {
-        let client = Rig::listening(TCP).await;
-        let mut news = client.node.watch();
+        let client = TestNode::listening(TCP).await;
+        let mut peer_events = client.node.watch();
         let key = Keypair::generate_ed25519();
-        let server = Rig::with(config(TCP), key.clone()).await;
+        let server = TestNode::with(config(TCP), key.clone()).await;
         server.echo();
         let (peer, at) = (server.node.peer_id(), server.node.addresses());
         echo_through(&client.node, peer, &at, b"{}").await;
-        let event = next_event(&mut news).await;
+        let event = next_event(&mut peer_events).await;
         assert!(
             matches!(event, PeerEvent::Connected { peer: it, is_relayed: false, .. } if it == peer)
         );
         server.stop().await;
-        let event = next_event(&mut news).await;
+        let event = next_event(&mut peer_events).await;
         assert!(matches!(event, PeerEvent::Disconnected { peer: it, .. } if it == peer));
         assert!(client.node.connected().is_empty());
 
-        let again = Rig::with(config(&at[0].to_string()), key).await;
+        let again = TestNode::with(config(&at[0].to_string()), key).await;
         again.echo();
         echo_through(&client.node, peer, &at, b"{}").await;
-        let event = next_event(&mut news).await;
+        let event = next_event(&mut peer_events).await;
         assert!(matches!(event, PeerEvent::Connected { peer: it, .. } if it == peer));
     })
     .await;
@@ -350,13 +371,16 @@ async fn a_peer_that_restarts_is_reached_again_and_both_are_told() {
 #[tokio::test]
 async fn peers_say_which_program_they_are_and_what_they_know() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         server.echo();
-        let mut news = client.node.watch();
+        let mut peer_events = client.node.watch();
         let at = server.node.addresses();
         let peer = client.node.connect(at[0].clone()).await.unwrap();
         loop {
-            if let PeerEvent::Identified { protocols, .. } = news.recv().await.unwrap() {
+            if let PeerEvent::Identified { protocols, .. } = peer_events.recv().await.unwrap() {
                 assert!(protocols.contains(&ECHO), "{protocols:?}");
                 break;
             }
@@ -370,10 +394,13 @@ async fn peers_say_which_program_they_are_and_what_they_know() {
 #[tokio::test]
 async fn a_dead_address_does_not_hide_a_living_one() {
     in_time(async {
-        let (server, client) = (Rig::listening(QUIC).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(QUIC).await,
+            TestNode::listening(TCP).await,
+        );
         server.echo();
-        // A port that was just given back answers nobody.
-        let gone = Rig::listening(TCP).await;
+        // A port that was just released has no listener.
+        let gone = TestNode::listening(TCP).await;
         let dead = gone.node.addresses()[0].to_string();
         let dead: Multiaddr = dead[..dead.find("/p2p/").unwrap()].parse().unwrap();
         gone.stop().await;
@@ -388,7 +415,10 @@ async fn a_dead_address_does_not_hide_a_living_one() {
 #[tokio::test]
 async fn who_answers_at_an_address_must_be_the_peer_that_was_meant() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         server.echo();
         let bare = server.node.addresses()[0].to_string();
         let bare: Multiaddr = bare[..bare.find("/p2p/").unwrap()].parse().unwrap();
@@ -414,22 +444,25 @@ async fn who_answers_at_an_address_must_be_the_peer_that_was_meant() {
 #[tokio::test]
 async fn a_blocked_peer_is_cut_off_and_comes_in_again_when_it_is_unblocked() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         server.echo();
         let (peer, at) = (server.node.peer_id(), server.node.addresses());
-        let mut news = client.node.watch();
+        let mut peer_events = client.node.watch();
         client.node.connect(at[0].clone()).await.unwrap();
-        next_event(&mut news).await;
+        next_event(&mut peer_events).await;
         server.node.block(client.node.peer_id(), true);
         assert!(matches!(
-            next_event(&mut news).await,
+            next_event(&mut peer_events).await,
             PeerEvent::Disconnected { .. }
         ));
-        // It connects, and is cut before it can say anything.
+        // The client connects, and is disconnected before its first message.
         let opened = client.node.open(peer, &at, &[ECHO]).await;
         assert!(opened.is_err(), "{opened:?}");
         server.node.block(client.node.peer_id(), false);
-        // A command of the server overtakes nothing that it does after it.
+        // Commands run in order, so the block is lifted once this command has returned.
         server
             .node
             .open(PeerId::random(), &[], &[ECHO])
@@ -443,16 +476,19 @@ async fn a_blocked_peer_is_cut_off_and_comes_in_again_when_it_is_unblocked() {
 #[tokio::test]
 async fn a_peer_that_is_sent_away_is_gone_on_both_sides() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         let (mut here, mut there) = (client.node.watch(), server.node.watch());
         let at = server.node.addresses();
         let peer = client.node.connect(at[0].clone()).await.unwrap();
         next_event(&mut here).await;
         next_event(&mut there).await;
         client.node.disconnect(peer);
-        for news in [&mut here, &mut there] {
+        for peer_events in [&mut here, &mut there] {
             assert!(matches!(
-                next_event(news).await,
+                next_event(peer_events).await,
                 PeerEvent::Disconnected { .. }
             ));
         }
@@ -463,7 +499,10 @@ async fn a_peer_that_is_sent_away_is_gone_on_both_sides() {
 #[tokio::test]
 async fn a_node_that_stops_lets_the_answer_under_way_go_out_first() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         let mut incoming = server.node.accept(ECHO).unwrap();
         let (peer, at) = (server.node.peer_id(), server.node.addresses());
         let (mut stream, _) = client.node.open(peer, &at, &[ECHO]).await.unwrap();
@@ -472,13 +511,13 @@ async fn a_node_that_stops_lets_the_answer_under_way_go_out_first() {
         let asking = ask(&mut stream, b"{}", 2 * MIB, WAIT);
         let answering = async {
             stop.cancel();
-            // The node hears of it and takes no more.
+            // The node notices and accepts no more streams.
             assert!(incoming.next().await.is_none());
             answer(&mut inbound.stream, &json(MIB)).await.unwrap();
             drop(inbound);
         };
-        let (heard, ()) = tokio::join!(asking, answering);
-        assert_eq!(heard.unwrap().len(), MIB);
+        let (received, ()) = tokio::join!(asking, answering);
+        assert_eq!(received.unwrap().len(), MIB);
         server.stop().await;
         let after = client.node.open(peer, &at, &[ECHO]).await;
         assert!(
@@ -492,9 +531,9 @@ async fn a_node_that_stops_lets_the_answer_under_way_go_out_first() {
 #[tokio::test]
 async fn a_stopped_node_says_so() {
     in_time(async {
-        let rig = Rig::listening(TCP).await;
-        let node = rig.node.clone();
-        rig.stop().await;
+        let test_node = TestNode::listening(TCP).await;
+        let node = test_node.node.clone();
+        test_node.stop().await;
         let opened = node.open(PeerId::random(), &[], &[ECHO]).await;
         assert_eq!(opened.unwrap_err(), StreamOpenError::Stopped);
     })

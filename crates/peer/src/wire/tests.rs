@@ -1,5 +1,5 @@
-//! Golden JSON of the seed and of the original's programs. What is refused and what holds for every input stands in files of
-//! its own.
+//! Golden JSON of the specification and of the original programs. Refused input and properties of any input have their
+//! own files.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -24,7 +24,7 @@ fn raw(text: &str) -> Box<RawValue> {
     serde_json::from_str(text).unwrap()
 }
 
-/// Nothing but arrays, this many of them, one in the other.
+/// Nested arrays with this many levels.
 fn nested(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
 }

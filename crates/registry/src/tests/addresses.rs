@@ -1,4 +1,4 @@
-//! Which addresses are kept.
+//! Accepted and dropped addresses.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn a_peer_that_listens_everywhere_is_where_it_speaks_from() {
             "2001:4860:4860::8888",
             "/ip6/2001:4860:4860::8888/udp/4001/quic-v1",
         ),
-        // Of another family, of somebody in between, or said to be elsewhere: as it is.
+        // Another address family, a relay's address, or an explicit address: unchanged.
         (
             "/ip4/0.0.0.0/tcp/4001",
             "2001:4860:4860::8888",
@@ -68,7 +68,7 @@ fn a_peer_that_listens_everywhere_is_where_it_speaks_from() {
             "{given} {from}"
         );
     }
-    // It is judged where it is.
+    // The rules apply to the address after the replacement.
     let mut addresses = [at("/ip4/0.0.0.0/tcp/4001")];
     address::place(&mut addresses, "127.0.0.1".parse().unwrap());
     assert!(kept(false, &peer, &addresses).is_err());

@@ -1,4 +1,4 @@
-//! By skill, by name, by words.
+//! Searches by skill, by name and by words.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn words_find_who_has_most_of_them_first() {
     assert_eq!(names(&registry.find(&PeerQuery::goal("poems"))), ["poet"]);
     assert!(registry.find(&PeerQuery::goal("bake a cake")).is_empty());
     assert!(registry.find(&PeerQuery::goal("?!")).is_empty());
-    // Only its beginning counts in a goal of thousands of words.
+    // Only the beginning of a very long goal is searched.
     let endless = "lorem ".repeat(5_000) + "translate";
     assert!(registry.find(&PeerQuery::goal(&endless)).is_empty());
 }

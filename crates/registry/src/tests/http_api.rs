@@ -23,15 +23,15 @@ use tower::ServiceExt as _;
 
 use super::*;
 
-const STATION: &str = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
+const HUB_PEER: &str = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
-struct Site {
+struct RegistryServer {
     hub: Hub,
     registry: Registry,
     router: Router,
 }
 
-async fn site(is_loopback: bool, allowed: Allowed) -> Site {
+async fn server(is_loopback: bool, allowed: Allowed) -> RegistryServer {
     let hub = Hub::open(Arc::new(MemoryStore::default()), Limits::default())
         .await
         .unwrap();
@@ -43,7 +43,7 @@ async fn site(is_loopback: bool, allowed: Allowed) -> Site {
         gatekeeper: Gatekeeper::new(hub.clone(), is_loopback),
         hub_peer: hub_peer(&hub),
     });
-    Site {
+    RegistryServer {
         hub,
         registry,
         router,
@@ -54,9 +54,9 @@ async fn site(is_loopback: bool, allowed: Allowed) -> Site {
 fn hub_peer(hub: &Hub) -> HubPeer {
     let hub = hub.clone();
     HubPeer {
-        peer_id: STATION.to_owned(),
+        peer_id: HUB_PEER.to_owned(),
         name: "Jackfield".to_owned(),
-        addresses: Arc::new(|| vec![format!("/ip4/127.0.0.1/tcp/7412/p2p/{STATION}")]),
+        addresses: Arc::new(|| vec![format!("/ip4/127.0.0.1/tcp/7412/p2p/{HUB_PEER}")]),
         agents: Arc::new(move || {
             let owner = Principal::person(Owner::local());
             let mut agents = hub.agents().discover(&owner, &Wanted::default());
@@ -66,18 +66,24 @@ fn hub_peer(hub: &Hub) -> HubPeer {
     }
 }
 
-async fn open_site() -> Site {
-    site(true, Allowed::ThisMachine).await
+async fn open_server() -> RegistryServer {
+    server(true, Allowed::ThisMachine).await
 }
 
-struct Told {
+struct TestResponse {
     status: StatusCode,
     tag: Option<String>,
     body: Value,
 }
 
-impl Site {
-    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: String) -> Told {
+impl RegistryServer {
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> TestResponse {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -97,14 +103,14 @@ impl Site {
         if status.is_client_error() {
             assert!(body["error"].is_string(), "{method} {path}: {body}");
         }
-        Told { status, tag, body }
+        TestResponse { status, tag, body }
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Told {
+    async fn post(&self, path: &str, body: &Value) -> TestResponse {
         self.send("POST", path, &[], body.to_string()).await
     }
 
-    async fn get(&self, path: &str) -> Told {
+    async fn get(&self, path: &str) -> TestResponse {
         self.send("GET", path, &[], String::new()).await
     }
 
@@ -149,17 +155,21 @@ fn body(peer: &Peer, name: &str) -> Value {
 
 #[tokio::test]
 async fn a_client_of_the_original_registers_and_is_found_in_every_shape() {
-    let (site, peer) = (open_site().await, Peer::new());
+    let (server, peer) = (open_server().await, Peer::new());
     let mut registration = body(&peer, "poet");
     registration["capabilities"] = json!(["poem"]);
-    let told = site.post("/register", &registration).await;
-    assert_eq!(told.status, 200);
-    assert_eq!(told.body["status"], "registered");
-    assert_eq!(told.body["peer_id"], peer.id.to_string());
-    let until: Timestamp = told.body["expires_at"].as_str().unwrap().parse().unwrap();
+    let response = server.post("/register", &registration).await;
+    assert_eq!(response.status, 200);
+    assert_eq!(response.body["status"], "registered");
+    assert_eq!(response.body["peer_id"], peer.id.to_string());
+    let until: Timestamp = response.body["expires_at"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
     assert!(until > Timestamp::now());
 
-    let listed = site.get("/peers").await.body;
+    let listed = server.get("/peers").await.body;
     let entry = listed["peers"]
         .as_array()
         .unwrap()
@@ -173,79 +183,88 @@ async fn a_client_of_the_original_registers_and_is_found_in_every_shape() {
     assert!(entry["registered_at"].is_string());
 
     for path in ["/peers?agent_name=poet", "/peers?poet"] {
-        let one = site.get(path).await.body;
+        let one = server.get(path).await.body;
         assert_eq!(one["peer_id"], peer.id.to_string(), "{path}");
         assert_eq!(one["addresses"], json!([peer.address()]));
         assert_eq!(one["peers"], json!([entry]));
     }
     assert_eq!(
-        site.get("/peers?agent_name=poet&format=list").await.body,
+        server.get("/peers?agent_name=poet&format=list").await.body,
         json!([entry])
     );
     assert_eq!(
-        site.get("/peers?skill=poem").await.body,
+        server.get("/peers?skill=poem").await.body,
         json!({"peers": [entry]})
     );
     assert_eq!(
-        site.get("/peers?q=poems").await.body,
+        server.get("/peers?q=poems").await.body,
         json!({"peers": [entry]})
     );
-    assert_eq!(site.get("/peers?agent_name=nobody").await.status, 404);
+    assert_eq!(server.get("/peers?agent_name=nobody").await.status, 404);
     assert_eq!(
-        site.get("/peers?agent_name=nobody&format=list").await.body,
+        server
+            .get("/peers?agent_name=nobody&format=list")
+            .await
+            .body,
         json!([])
     );
     assert_eq!(
-        site.get("/peers?skill=nothing").await.body,
+        server.get("/peers?skill=nothing").await.body,
         json!({"peers": []})
     );
 }
 
 #[tokio::test]
 async fn a_heartbeat_renews_and_a_delete_forgets() {
-    let (site, peer) = (open_site().await, Peer::new());
+    let (server, peer) = (open_server().await, Peer::new());
     let heartbeat = json!({"peer_id": peer.id.to_string(), "ttl": 999_999_999});
-    assert_eq!(site.post("/heartbeat", &heartbeat).await.status, 404);
-    site.post("/register", &body(&peer, "a")).await;
-    let told = site.post("/heartbeat", &heartbeat).await;
-    assert_eq!(told.status, 200);
-    let until: Timestamp = told.body["expires_at"].as_str().unwrap().parse().unwrap();
+    assert_eq!(server.post("/heartbeat", &heartbeat).await.status, 404);
+    server.post("/register", &body(&peer, "a")).await;
+    let response = server.post("/heartbeat", &heartbeat).await;
+    assert_eq!(response.status, 200);
+    let until: Timestamp = response.body["expires_at"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
     let day = jiff::SignedDuration::from_hours(24);
     assert!(until <= Timestamp::now() + day, "a day at most");
     assert_eq!(
-        site.send(
-            "DELETE",
-            &format!("/register/{}", peer.id),
-            &[],
-            String::new()
-        )
-        .await
-        .status,
+        server
+            .send(
+                "DELETE",
+                &format!("/register/{}", peer.id),
+                &[],
+                String::new()
+            )
+            .await
+            .status,
         204
     );
-    assert_eq!(site.get("/peers?a").await.status, 404);
+    assert_eq!(server.get("/peers?a").await.status, 404);
     assert_eq!(
-        site.send(
-            "DELETE",
-            &format!("/register/{}", peer.id),
-            &[],
-            String::new()
-        )
-        .await
-        .status,
+        server
+            .send(
+                "DELETE",
+                &format!("/register/{}", peer.id),
+                &[],
+                String::new()
+            )
+            .await
+            .status,
         404
     );
 }
 
 #[tokio::test]
 async fn bad_bodies_are_refused_by_field_and_change_nothing() {
-    let (site, peer, other) = (open_site().await, Peer::new(), Peer::new());
+    let (server, peer, other) = (open_server().await, Peer::new(), Peer::new());
     let change = |change: fn(&mut Value)| {
         let mut body = body(&peer, "a");
         change(&mut body);
         body
     };
-    for (body, word) in [
+    for (body, expected) in [
         (
             change(|body| body["peer_id"] = json!("nonsense")),
             "peer_id",
@@ -266,27 +285,33 @@ async fn bad_bodies_are_refused_by_field_and_change_nothing() {
         (change(|body| body["card"] = json!({"skills": 1})), "card"),
         (change(|body| body["signature"] = json!("x")), "challenge"),
     ] {
-        let told = site.post("/register", &body).await;
-        assert_eq!(told.status, 400, "{body}");
+        let response = server.post("/register", &body).await;
+        assert_eq!(response.status, 400, "{body}");
         assert!(
-            told.body["error"].as_str().unwrap().contains(word),
+            response.body["error"].as_str().unwrap().contains(expected),
             "{body} -> {}",
-            told.body
+            response.body
         );
     }
     let foreign =
         json!({"agent_name": "a", "peer_id": peer.id.to_string(), "addrs": [other.address()]});
     assert_eq!(
-        site.post("/register", &foreign).await.status,
+        server.post("/register", &foreign).await.status,
         400,
         "an address of another peer"
     );
     let many = json!({"agent_name": "a", "peer_id": peer.id.to_string(), "addrs": vec![peer.address(); 17]});
-    assert_eq!(site.post("/register", &many).await.status, 413);
+    assert_eq!(server.post("/register", &many).await.status, 413);
     let large = "x".repeat(65 << 10);
-    assert_eq!(site.send("POST", "/register", &[], large).await.status, 413);
+    assert_eq!(
+        server.send("POST", "/register", &[], large).await.status,
+        413
+    );
     let deep = format!("{{\"card\": {}{}}}", "[".repeat(100), "]".repeat(100));
-    assert_eq!(site.send("POST", "/register", &[], deep).await.status, 400);
+    assert_eq!(
+        server.send("POST", "/register", &[], deep).await.status,
+        400
+    );
     for path in [
         "/peers?limit=0",
         "/peers?limit=x",
@@ -294,60 +319,61 @@ async fn bad_bodies_are_refused_by_field_and_change_nothing() {
         "/peers?format=xml",
         "/peers?agent_name=a&agent_name=b",
     ] {
-        assert_eq!(site.get(path).await.status, 400, "{path}");
+        assert_eq!(server.get(path).await.status, 400, "{path}");
     }
     assert_eq!(
-        site.send("PUT", "/register", &[], String::new())
+        server
+            .send("PUT", "/register", &[], String::new())
             .await
             .status,
         405
     );
-    assert!(site.registry.find(&PeerQuery::default()).is_empty());
+    assert!(server.registry.find(&PeerQuery::default()).is_empty());
 }
 
 #[tokio::test]
 async fn elsewhere_a_peer_needs_a_token_or_its_signature_and_the_operators_leave() {
     let (peer, stranger) = (Peer::new(), Peer::new());
     let allowed = Allowed::Only([peer.id.to_string()].into());
-    let site = site(false, allowed).await;
+    let server = server(false, allowed).await;
     for path in ["/peers", "/agents"] {
-        assert_eq!(site.get(path).await.status, 401, "{path}");
+        assert_eq!(server.get(path).await.status, 401, "{path}");
     }
     for path in ["/agents/find", "/tools/find"] {
         assert_eq!(
-            site.post(path, &json!({"goal": "x"})).await.status,
+            server.post(path, &json!({"goal": "x"})).await.status,
             401,
             "{path}"
         );
     }
 
-    for (who, status) in [(&peer, 200), (&stranger, 401)] {
-        let plain = body(who, "a");
-        let told = site.post("/register", &plain).await;
-        assert_eq!(told.status, 401);
-        let challenge = told.body["challenge"].as_str().unwrap();
-        let addresses = [who.address()];
+    for (registrant, status) in [(&peer, 200), (&stranger, 401)] {
+        let plain = body(registrant, "a");
+        let response = server.post("/register", &plain).await;
+        assert_eq!(response.status, 401);
+        let challenge = response.body["challenge"].as_str().unwrap();
+        let addresses = [registrant.address()];
         let statement = Statement::Register {
             name: "a",
             addresses: &addresses,
         };
-        let proof = sign(&who.key, challenge, &statement).unwrap();
+        let proof = sign(&registrant.key, challenge, &statement).unwrap();
         let mut signed = plain;
         signed["challenge"] = json!(proof.challenge);
         signed["signature"] = json!(proof.signature);
-        assert_eq!(site.post("/register", &signed).await.status, status);
+        assert_eq!(server.post("/register", &signed).await.status, status);
     }
-    assert!(site.registry.has(&peer.id) && !site.registry.has(&stranger.id));
+    assert!(server.registry.has(&peer.id) && !server.registry.has(&stranger.id));
 
-    // A token registers whoever it likes, but not over what a peer said of itself.
-    let token = site.token("ann", &registers("*")).await;
+    // A token may register any peer, but can't replace the peer's own signed registration.
+    let token = server.token("ann", &registers("*")).await;
     let with = [("authorization", token.as_str())];
-    let told = site
+    let response = server
         .send("POST", "/register", &with, body(&peer, "anns").to_string())
         .await;
-    assert_eq!(told.status, 401);
-    assert!(told.body["challenge"].is_string());
-    let told = site
+    assert_eq!(response.status, 401);
+    assert!(response.body["challenge"].is_string());
+    let response = server
         .send(
             "POST",
             "/register",
@@ -355,67 +381,72 @@ async fn elsewhere_a_peer_needs_a_token_or_its_signature_and_the_operators_leave
             body(&stranger, "anns").to_string(),
         )
         .await;
-    assert_eq!(told.status, 200);
+    assert_eq!(response.status, 200);
 
-    // The peer goes as it came: by its signature.
+    // The peer removes its entry by its signature.
     let path = format!("/register/{}", peer.id);
-    let challenge = site.get(&path).await.body["challenge"]
+    let challenge = server.get(&path).await.body["challenge"]
         .as_str()
         .unwrap()
         .to_owned();
     let proof = sign(&peer.key, &challenge, &Statement::Remove).unwrap();
-    let word = json!({"peer_id": peer.id.to_string(), "challenge": proof.challenge, "signature": proof.signature});
-    let mut others = word.clone();
+    let removal = json!({"peer_id": peer.id.to_string(), "challenge": proof.challenge, "signature": proof.signature});
+    let mut others = removal.clone();
     others["peer_id"] = json!(stranger.id.to_string());
     assert_eq!(
-        site.send("DELETE", &path, &[], others.to_string())
+        server
+            .send("DELETE", &path, &[], others.to_string())
             .await
             .status,
         400
     );
     assert_eq!(
-        site.send("DELETE", &path, &[], String::new()).await.status,
+        server
+            .send("DELETE", &path, &[], String::new())
+            .await
+            .status,
         401
     );
     assert_eq!(
-        site.post("/heartbeat", &word).await.status,
+        server.post("/heartbeat", &removal).await.status,
         401,
         "it was signed for something else"
     );
     assert_eq!(
-        site.send("DELETE", &path, &[], word.to_string())
+        server
+            .send("DELETE", &path, &[], removal.to_string())
             .await
             .status,
         204
     );
-    assert!(!site.registry.has(&peer.id));
+    assert!(!server.registry.has(&peer.id));
 }
 
 #[tokio::test]
 async fn who_proves_nothing_does_not_learn_which_peers_are_blocked() {
     let (blocked, other) = (Peer::new(), Peer::new());
     let listed = [&blocked, &other].map(|peer| peer.id.to_string());
-    let site = site(false, Allowed::only(&listed).unwrap()).await;
-    site.registry.refuse(blocked.id, true);
-    let token = site.token("ann", &Scopes::default()).await;
+    let server = server(false, Allowed::only(&listed).unwrap()).await;
+    server.registry.refuse(blocked.id, true);
+    let token = server.token("ann", &Scopes::default()).await;
     let with = [("authorization", token.as_str())];
     for peer in [&blocked, &other] {
         let (path, plain) = (format!("/register/{}", peer.id), body(peer, "a"));
-        let word = json!({"peer_id": peer.id.to_string()});
+        let removal = json!({"peer_id": peer.id.to_string()});
         for (method, path, body) in [
             ("POST", "/register", plain.to_string()),
-            ("POST", "/heartbeat", word.to_string()),
+            ("POST", "/heartbeat", removal.to_string()),
             ("DELETE", &path, String::new()),
         ] {
-            let told = site.send(method, path, &[], body).await;
-            assert_eq!(told.status, 401, "{method} {path}: {}", told.body);
-            assert!(told.body["challenge"].is_string(), "{}", told.body);
+            let response = server.send(method, path, &[], body).await;
+            assert_eq!(response.status, 401, "{method} {path}: {}", response.body);
+            assert!(response.body["challenge"].is_string(), "{}", response.body);
         }
-        let told = site.get(&path).await;
-        assert_eq!(told.status, 200);
-        let challenge = told.body["challenge"].as_str().unwrap();
+        let response = server.get(&path).await;
+        assert_eq!(response.status, 200);
+        let challenge = response.body["challenge"].as_str().unwrap();
 
-        // The peer itself learns it, and so does whoever has a token.
+        // Only the blocked peer itself and token holders see the error.
         let status = if peer.id == blocked.id { 403 } else { 200 };
         let addresses = [peer.address()];
         let statement = Statement::Register {
@@ -426,25 +457,25 @@ async fn who_proves_nothing_does_not_learn_which_peers_are_blocked() {
         let mut signed = plain.clone();
         signed["challenge"] = json!(proof.challenge);
         signed["signature"] = json!(proof.signature);
-        let told = site.post("/register", &signed).await;
-        assert_eq!(told.status, status, "{}", told.body);
+        let response = server.post("/register", &signed).await;
+        assert_eq!(response.status, status, "{}", response.body);
         assert_eq!(
-            site.send("GET", &path, &with, String::new()).await.status,
+            server.send("GET", &path, &with, String::new()).await.status,
             status
         );
     }
-    let told = site
+    let response = server
         .send("POST", "/register", &with, body(&blocked, "a").to_string())
         .await;
-    assert_eq!(told.status, 403);
-    assert!(!site.registry.has(&blocked.id));
+    assert_eq!(response.status, 403);
+    assert!(!server.registry.has(&blocked.id));
 }
 
 #[tokio::test]
 async fn a_wrong_signature_is_refused_on_loopback_too() {
-    let (site, peer, thief) = (open_site().await, Peer::new(), Peer::new());
+    let (server, peer, attacker) = (open_server().await, Peer::new(), Peer::new());
     let path = format!("/register/{}", peer.id);
-    let challenge = site.get(&path).await.body["challenge"]
+    let challenge = server.get(&path).await.body["challenge"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -453,51 +484,57 @@ async fn a_wrong_signature_is_refused_on_loopback_too() {
         name: "a",
         addresses: &addresses,
     };
-    let proof = sign(&thief.key, &challenge, &statement).unwrap();
+    let proof = sign(&attacker.key, &challenge, &statement).unwrap();
     let mut forged = body(&peer, "a");
     forged["challenge"] = json!(proof.challenge);
     forged["signature"] = json!(proof.signature);
-    assert_eq!(site.post("/register", &forged).await.status, 401);
-    assert!(!site.registry.has(&peer.id));
+    assert_eq!(server.post("/register", &forged).await.status, 401);
+    assert!(!server.registry.has(&peer.id));
 }
 
 #[tokio::test]
 async fn the_hub_and_the_agents_that_peers_reach_are_found_too() {
-    let (site, peer) = (open_site().await, Peer::new());
-    let _writer = site.agent("local", "writer", "poem", "Writes poems and songs.");
-    let _secret = site.agent("ann", "secret", "poem", "Writes poems for Ann.");
+    let (server, peer) = (open_server().await, Peer::new());
+    let _writer = server.agent("local", "writer", "poem", "Writes poems and songs.");
+    let _secret = server.agent("ann", "secret", "poem", "Writes poems for Ann.");
     let mut registration = body(&peer, "translator");
     registration["card"] = json!({
         "name": "translator", "version": "3", "description": "Translates.",
         "skills": [{"id": "translate", "name": "Translate", "description": "Translates texts.", "path": "/t", "input_schema": {"type": "string"}}],
     });
-    assert_eq!(site.post("/register", &registration).await.status, 200);
+    assert_eq!(server.post("/register", &registration).await.status, 200);
 
-    let hub = json!({"name": "writer", "description": "Writes poems and songs.", "version": "", "endpoint": format!("/ip4/127.0.0.1/tcp/7412/p2p/{STATION}"), "peer_id": STATION});
+    let hub = json!({"name": "writer", "description": "Writes poems and songs.", "version": "", "endpoint": format!("/ip4/127.0.0.1/tcp/7412/p2p/{HUB_PEER}"), "peer_id": HUB_PEER});
     let own = json!({"name": "translator", "description": "Translates.", "version": "3", "endpoint": peer.address(), "peer_id": peer.id.to_string()});
-    assert_eq!(site.get("/agents?skill=poem").await.body, json!([hub]));
-    assert_eq!(site.get("/agents?skill=translate").await.body, json!([own]));
+    assert_eq!(server.get("/agents?skill=poem").await.body, json!([hub]));
     assert_eq!(
-        site.post("/agents/find", &json!({"goal": "write a song about poems"}))
+        server.get("/agents?skill=translate").await.body,
+        json!([own])
+    );
+    assert_eq!(
+        server
+            .post("/agents/find", &json!({"goal": "write a song about poems"}))
             .await
             .body,
         json!([hub])
     );
     assert_eq!(
-        site.post("/agents/find", &json!({"goal": "translate this"}))
+        server
+            .post("/agents/find", &json!({"goal": "translate this"}))
             .await
             .body,
         json!([own])
     );
     assert_eq!(
-        site.post("/agents/find", &json!({"goal": "bake"}))
+        server
+            .post("/agents/find", &json!({"goal": "bake"}))
             .await
             .body,
         json!([])
     );
-    assert_eq!(site.post("/agents/find", &json!({})).await.status, 400);
+    assert_eq!(server.post("/agents/find", &json!({})).await.status, 400);
 
-    let tools = site
+    let tools = server
         .post("/tools/find", &json!({"goal": "translate"}))
         .await
         .body;
@@ -508,23 +545,28 @@ async fn the_hub_and_the_agents_that_peers_reach_are_found_too() {
         "translate"
     );
     assert_eq!(
-        site.post("/tools/find", &json!({"goal": "poem"}))
+        server
+            .post("/tools/find", &json!({"goal": "poem"}))
             .await
             .body[0]["name"],
         "poem"
     );
 
-    let one = site.get("/peers?skill=poem").await.body;
-    assert_eq!(one["peers"][0]["peer_id"], STATION);
+    let one = server.get("/peers?skill=poem").await.body;
+    assert_eq!(one["peers"][0]["peer_id"], HUB_PEER);
     assert_eq!(one["peers"][0]["capabilities"], json!(["writer", "poem"]));
-    assert_eq!(site.get("/peers?Jackfield").await.body["peer_id"], STATION);
+    assert_eq!(
+        server.get("/peers?Jackfield").await.body["peer_id"],
+        HUB_PEER
+    );
     let admin = Principal::local();
     let secret = AgentId::parse("secret").unwrap();
-    site.hub
+    server
+        .hub
         .agents()
         .change(&admin, &secret, Some(Share::Everyone), None)
         .unwrap();
-    let found = site.get("/agents?skill=poem").await.body;
+    let found = server.get("/agents?skill=poem").await.body;
     assert_eq!(
         found.as_array().unwrap().len(),
         2,
@@ -534,12 +576,13 @@ async fn the_hub_and_the_agents_that_peers_reach_are_found_too() {
 
 #[tokio::test]
 async fn lists_come_in_pages_and_are_known_again_by_their_tag() {
-    let site = open_site().await;
+    let server = open_server().await;
     for n in 0..5 {
-        site.post("/register", &body(&Peer::new(), &format!("peer-{n}")))
+        server
+            .post("/register", &body(&Peer::new(), &format!("peer-{n}")))
             .await;
     }
-    let page = site.get("/peers?limit=2&offset=2&format=list").await;
+    let page = server.get("/peers?limit=2&offset=2&format=list").await;
     let names: Vec<_> = page
         .body
         .as_array()
@@ -550,7 +593,7 @@ async fn lists_come_in_pages_and_are_known_again_by_their_tag() {
     assert_eq!(names, ["peer-1", "peer-2"], "the hub itself comes first");
     let tag = page.tag.unwrap();
     for known in [tag.clone(), format!("\"other\", W/{tag}")] {
-        let same = site
+        let same = server
             .send(
                 "GET",
                 "/peers?limit=2&offset=2&format=list",
@@ -564,19 +607,19 @@ async fn lists_come_in_pages_and_are_known_again_by_their_tag() {
         );
     }
     let with = [("if-none-match", tag.as_str())];
-    let other = site.send("GET", "/peers", &with, String::new()).await;
+    let other = server.send("GET", "/peers", &with, String::new()).await;
     assert_eq!(other.status, 200);
 }
 
 #[tokio::test]
 async fn every_route_is_described() {
-    let site = open_site().await;
+    let server = open_server().await;
     let (_, api) = router(RegistryService {
-        registry: site.registry.clone(),
-        hub: site.hub.clone(),
+        registry: server.registry.clone(),
+        hub: server.hub.clone(),
         allowed: Allowed::nobody(),
-        gatekeeper: Gatekeeper::new(site.hub.clone(), true),
-        hub_peer: hub_peer(&site.hub),
+        gatekeeper: Gatekeeper::new(server.hub.clone(), true),
+        hub_peer: hub_peer(&server.hub),
     });
     let spec = serde_json::to_value(&api).unwrap();
     let mut paths: Vec<_> = spec["paths"]
@@ -603,16 +646,19 @@ async fn every_route_is_described() {
 
 #[tokio::test]
 async fn the_token_of_an_agent_registers_no_peers_for_its_owner() {
-    let site = site(false, Allowed::Only([].into())).await;
+    let server = server(false, Allowed::Only([].into())).await;
     let (ann, amy) = (Owner::parse("ann").unwrap(), AgentId::parse("amy").unwrap());
-    let agents = site.hub.tokens().create_for(amy, "t".into(), ann).await;
+    let agents = server.hub.tokens().create_for(amy, "t".into(), ann).await;
     let agents = format!("Bearer {}", agents.unwrap().secret);
-    let owners = site.token("ann", &registers("*")).await;
+    let owners = server.token("ann", &registers("*")).await;
     let (peer, send) = (Peer::new(), |token: String, peer: &Peer| {
-        let (site, body) = (&site, body(peer, "p").to_string());
+        let (server, body) = (&server, body(peer, "p").to_string());
         async move {
             let headers = [("authorization", &*token)];
-            site.send("POST", "/register", &headers, body).await.status
+            server
+                .send("POST", "/register", &headers, body)
+                .await
+                .status
         }
     });
     assert_eq!(send(agents.clone(), &peer).await, StatusCode::UNAUTHORIZED);
@@ -620,10 +666,10 @@ async fn the_token_of_an_agent_registers_no_peers_for_its_owner() {
     assert_eq!(send(agents, &peer).await, StatusCode::UNAUTHORIZED);
 }
 
-/// The body of a registration that the peer signed.
-async fn signed(site: &Site, peer: &Peer, name: &str) -> Value {
-    let told = site.get(&format!("/register/{}", peer.id)).await;
-    let challenge = told.body["challenge"].as_str().unwrap();
+/// The body of a registration, signed by the peer.
+async fn signed(server: &RegistryServer, peer: &Peer, name: &str) -> Value {
+    let response = server.get(&format!("/register/{}", peer.id)).await;
+    let challenge = response.body["challenge"].as_str().unwrap();
     let addresses = [peer.address()];
     let statement = Statement::Register {
         name,
@@ -638,7 +684,7 @@ async fn signed(site: &Site, peer: &Peer, name: &str) -> Value {
 
 #[tokio::test]
 async fn a_token_registers_only_names_that_its_scopes_cover() {
-    let site = site(false, Allowed::Only([].into())).await;
+    let server = server(false, Allowed::Only([].into())).await;
     let calls = Scopes::parse(["call:*", "watch:*"]).unwrap();
     for (scopes, is_allowed) in [
         (Scopes::default(), false),
@@ -649,37 +695,42 @@ async fn a_token_registers_only_names_that_its_scopes_cover() {
         (registers("weather@*"), true),
         (Scopes::admin(), true),
     ] {
-        let token = site.token("ann", &scopes).await;
+        let token = server.token("ann", &scopes).await;
         let with = [("authorization", token.as_str())];
         let (plain, by_key) = (Peer::new(), Peer::new());
         for body in [
             body(&plain, "weather"),
-            signed(&site, &by_key, "weather").await,
+            signed(&server, &by_key, "weather").await,
         ] {
-            let told = site
+            let response = server
                 .send("POST", "/register", &with, body.to_string())
                 .await;
             let status = if is_allowed { 200 } else { 401 };
-            assert_eq!(told.status, status, "{scopes:?}: {}", told.body);
+            assert_eq!(response.status, status, "{scopes:?}: {}", response.body);
             if !is_allowed {
-                let error = told.body["error"].as_str().unwrap();
+                let error = response.body["error"].as_str().unwrap();
                 assert!(error.contains("scope agent:"), "{error}");
             }
         }
-        let has = [&plain, &by_key].map(|peer| site.registry.has(&peer.id));
+        let has = [&plain, &by_key].map(|peer| server.registry.has(&peer.id));
         assert_eq!(has, [is_allowed; 2], "{scopes:?}");
     }
 }
 
 #[tokio::test]
 async fn nobody_registers_the_hub_itself() {
-    let site = open_site().await;
-    let address = format!("/ip4/8.8.8.8/tcp/4001/p2p/{STATION}");
-    let theft = json!({"agent_name": "hub", "peer_id": STATION, "addrs": [address]});
-    let told = site.post("/register", &theft).await;
-    assert_eq!(told.status, 400, "{}", told.body);
-    assert!(told.body["error"].as_str().unwrap().contains("\"peer_id\""));
-    let listed = site.get("/peers").await;
+    let server = open_server().await;
+    let address = format!("/ip4/8.8.8.8/tcp/4001/p2p/{HUB_PEER}");
+    let theft = json!({"agent_name": "hub", "peer_id": HUB_PEER, "addrs": [address]});
+    let response = server.post("/register", &theft).await;
+    assert_eq!(response.status, 400, "{}", response.body);
+    assert!(
+        response.body["error"]
+            .as_str()
+            .unwrap()
+            .contains("\"peer_id\"")
+    );
+    let listed = server.get("/peers").await;
     let listed = listed.body["peers"].as_array().unwrap();
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!(listed[0]["agent_name"], "Jackfield");

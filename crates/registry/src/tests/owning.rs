@@ -1,4 +1,4 @@
-//! Whose entries are, how long they last, and who keeps a name.
+//! Ownership and lifetime of entries, and the precedence of names.
 
 use tokio::time::advance;
 
@@ -152,7 +152,7 @@ async fn who_watches_is_told_of_those_that_come_go_and_expire() {
 #[tokio::test]
 async fn nobody_changes_what_a_peer_or_another_owner_said() {
     let (registry, peer) = (registry(), Peer::new());
-    let (ann, bob, root) = (person("ann"), person("bob"), Principal::local());
+    let (ann, bob, root) = (principal_of("ann"), principal_of("bob"), Principal::local());
     registry
         .register(&peer.registration("anns", &[]), Claimant::Caller(&ann))
         .unwrap();
@@ -169,7 +169,7 @@ async fn nobody_changes_what_a_peer_or_another_owner_said() {
         );
         assert!(registry.remove(&peer.id, Claimant::Caller(&bob)).is_err());
         assert_ne!(registry.get(&peer.id).unwrap().name, "bobs");
-        // Now the peer itself comes, and from then on it is the one that decides.
+        // The peer registers itself, and from then on controls its entry.
         registry
             .register(&peer.registration("own", &[]), Claimant::Peer)
             .unwrap();
@@ -215,7 +215,7 @@ async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
         let found = registry.find(&named);
         assert_eq!(found.len(), 2, "both are listed");
         assert_eq!(found[0].peer, first.id);
-        // Renewing does not cost the place, nor gain one.
+        // Renewing neither loses nor gains precedence.
         registry
             .register(&second.registration("shop", &[]), Claimant::Peer)
             .unwrap();
@@ -223,7 +223,7 @@ async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
             .register(&first.registration("shop", &[]), Claimant::Peer)
             .unwrap();
     }
-    // Whoever leaves a name comes last when it returns.
+    // A peer that gives up a name comes last after taking it again.
     registry
         .register(&first.registration("other", &[]), Claimant::Peer)
         .unwrap();
@@ -248,7 +248,7 @@ async fn the_first_holder_of_a_name_keeps_it_while_it_is_there() {
 #[tokio::test(start_paused = true)]
 async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_room() {
     let registry = registry();
-    let (ann, bob) = (person("ann"), person("bob"));
+    let (ann, bob) = (principal_of("ann"), principal_of("bob"));
     let last = Peer::new();
     let fill = |claim: Claimant<'_>| {
         let taken = (0..=MAX_PEERS).take_while(|_| {
@@ -262,12 +262,12 @@ async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_ro
     registry
         .register(&registration, Claimant::PeerOf(&ann))
         .unwrap();
-    // One alone has half, whether it signs or not, and leaves room for others.
+    // Any single owner gets half of the free places, signed or not, and leaves room for others.
     assert_eq!(fill(Claimant::Caller(&ann)), MAX_PEERS / 2 - 1);
     assert_eq!(fill(Claimant::PeerOf(&ann)), 0);
     assert_eq!(fill(Claimant::Caller(&bob)), MAX_PEERS / 4);
     assert_eq!(fill(Claimant::Peer), MAX_PEERS / 8);
-    // What is there is renewed all the same, and is the same place.
+    // An existing entry can still be renewed, and keeps its place.
     registry
         .register(&registration, Claimant::PeerOf(&ann))
         .unwrap();
@@ -284,7 +284,7 @@ async fn an_owner_has_its_share_of_the_places_and_those_whose_time_is_up_make_ro
 
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_changes_hands_counts_for_its_new_holder() {
-    let (registry, peer, ann) = (registry(), Peer::new(), person("ann"));
+    let (registry, peer, ann) = (registry(), Peer::new(), principal_of("ann"));
     let registration = peer.registration("a", &[]);
     let held = || {
         let places = &registry.0.places;

@@ -1,4 +1,5 @@
-//! A signature proves who holds the key, for what was signed, once and for a while.
+//! A signature proves possession of the key, for the signed content only, once, and for a limited
+//! time.
 
 use jackfield_peer::{
     proof::{Statement, sign},
@@ -96,17 +97,17 @@ fn a_signature_is_good_for_what_was_signed_and_nothing_else() {
 #[test]
 fn another_peers_key_proves_nothing() {
     let signed = Signed::new();
-    let thief = Peer::new();
+    let attacker = Peer::new();
     let challenge = signed.challenges.issue(&signed.peer.id, NOW);
-    let own_words = sign(&thief.key, &challenge, &signed.statement()).unwrap();
+    let own_words = sign(&attacker.key, &challenge, &signed.statement()).unwrap();
     signed.refusal(&own_words, &signed.statement(), NOW);
     let text = signed.statement().text(&signed.peer.id, &challenge);
-    let signature = thief.key.sign(text.as_bytes()).unwrap();
+    let signature = attacker.key.sign(text.as_bytes()).unwrap();
     let encode = |bytes: &[u8]| {
         use base64::Engine as _;
         base64::engine::general_purpose::STANDARD.encode(bytes)
     };
-    for public_key in [None, Some(encode(&thief.key.public().encode_protobuf()))] {
+    for public_key in [None, Some(encode(&attacker.key.public().encode_protobuf()))] {
         let proof = Proof {
             challenge: challenge.clone(),
             signature: encode(&signature),
@@ -143,10 +144,10 @@ fn a_challenge_is_for_one_peer_of_one_registry_and_ends() {
         "...".to_owned(),
     ] {
         let forged = sign(&signed.peer.key, &challenge, &signed.statement()).unwrap();
-        let told = signed.refusal(&forged, &signed.statement(), NOW);
+        let error = signed.refusal(&forged, &signed.statement(), NOW);
         assert!(
-            told.contains("not one that this registry gave"),
-            "{challenge}: {told}"
+            error.contains("not one that this registry gave"),
+            "{challenge}: {error}"
         );
     }
     let garbled = Proof {

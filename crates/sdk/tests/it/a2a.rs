@@ -1,4 +1,5 @@
-//! Agents on one's own axum server: requests as raw JSON, with sockets only where hanging up matters.
+//! Agents on the user's own axum server: requests as raw JSON, with sockets only where a disconnect
+//! matters.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! An agent against a scripted hub that writes raw frames, so that every frame and every cut is where the test wants it.
+//! An agent against a scripted hub that writes raw frames, so that the test controls every frame and every cut.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,10 +1,10 @@
-//! Being an agent and calling one, against a real hub, with cuts in between.
+//! Agents and callers of the SDK against a real hub, with cut connections.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod agents;
 mod asks;
-mod beside;
+mod background;
 mod calls;
 mod cuts;
 mod gone;

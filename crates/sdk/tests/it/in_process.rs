@@ -1,4 +1,4 @@
-//! Agents, workflows and teams in the process of a hub, without sockets.
+//! Agents, workflows and teams inside the hub's process, without sockets.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

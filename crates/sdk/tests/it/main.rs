@@ -1,4 +1,4 @@
-//! The SDK against real hubs: one program for all tests.
+//! The SDK against real hubs; all tests link as a single program.
 
 #[cfg(feature = "a2a")]
 mod a2a;

@@ -1,12 +1,12 @@
-//! The entry in a registry, against one whose part the test plays.
+//! The sidecar's entry in a registry. The test acts as the registry.
 
 use jackfield_peer::proof::Statement;
 use jackfield_registry::{Registry, RegistryRules};
 
 use super::*;
 
-/// A request to the registry, and how it is answered.
-struct Asked {
+/// A request to the registry, and the channel for its response.
+struct RegistryRequest {
     what: String,
     token: Option<String>,
     body: Value,
@@ -15,12 +15,12 @@ struct Asked {
 
 struct FakeRegistry {
     url: String,
-    asked: mpsc::Receiver<Asked>,
+    requests: mpsc::Receiver<RegistryRequest>,
     _server: JoinSet<()>,
 }
 
 async fn register(
-    State(to): State<mpsc::Sender<Asked>>,
+    State(to): State<mpsc::Sender<RegistryRequest>>,
     method: Method,
     uri: Uri,
     headers: http::HeaderMap,
@@ -28,13 +28,13 @@ async fn register(
 ) -> Response {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let token = headers.get(header::AUTHORIZATION);
-    let asked = Asked {
+    let requests = RegistryRequest {
         what: format!("{method} {}", uri.path()),
         token: token.map(|token| token.to_str().unwrap().to_owned()),
         body: serde_json::from_slice(&body).unwrap_or_default(),
         answer,
     };
-    to.send(asked).await.unwrap();
+    to.send(requests).await.unwrap();
     let (status, body) = answered.await.unwrap();
     let status = StatusCode::from_u16(status).unwrap();
     (status, axum::Json(body)).into_response()
@@ -44,13 +44,13 @@ impl FakeRegistry {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/registry/", listener.local_addr().unwrap());
-        let (to, asked) = mpsc::channel(16);
+        let (to, requests) = mpsc::channel(16);
         let app = Router::new().fallback(any(register)).with_state(to);
         let mut server = JoinSet::new();
         server.spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self {
             url,
-            asked,
+            requests,
             _server: server,
         }
     }
@@ -62,12 +62,12 @@ impl FakeRegistry {
         })
     }
 
-    /// Answers the next request, which is this one.
+    /// Answers the next request, which must match `what`.
     async fn answer(&mut self, what: &str, status: u16, body: Value) -> (Option<String>, Value) {
-        let asked = soon(self.asked.recv()).await.unwrap();
-        assert_eq!(asked.what, what);
-        asked.answer.send((status, body)).unwrap();
-        (asked.token, asked.body)
+        let requests = soon(self.requests.recv()).await.unwrap();
+        assert_eq!(requests.what, what);
+        requests.answer.send((status, body)).unwrap();
+        (requests.token, requests.body)
     }
 }
 
@@ -80,7 +80,7 @@ async fn it_registers_with_its_signature_and_takes_leave_at_the_end() {
         ..setting(&agent.url)
     };
     let peer = setting.key.public().to_peer_id();
-    // What it says is judged by a real registry.
+    // A real registry checks the registration.
     let judge = Registry::new(RegistryRules {
         allow_private: true,
     });
@@ -134,7 +134,7 @@ async fn a_registry_that_knows_no_signatures_is_taken_too_and_one_that_refuses_i
     let relay = PeerId::random();
     let setting = SidecarConfig {
         registry: fake.at(None),
-        // Nobody is there.
+        // An address without a listener.
         relays: vec![format!("/ip4/127.0.0.1/tcp/1/p2p/{relay}").parse().unwrap()],
         ..setting(&agent.url)
     };
@@ -165,7 +165,7 @@ async fn a_registry_that_knows_no_signatures_is_taken_too_and_one_that_refuses_i
     fake.answer(&own, 404, json!({})).await;
     fake.answer("POST /registry/register", 200, json!({})).await;
     until(&sidecar, |it| it.listing == ListingStatus::Listed).await;
-    // A new address is said at once.
+    // A new address is registered at once.
     let external = "/dns4/shop.example/tcp/4001";
     sidecar
         .node()

@@ -1,4 +1,4 @@
-//! Places at relays.
+//! Reservations at relays.
 
 use jackfield_peer::{multiaddr::Protocol, node::RelayLimits};
 
@@ -10,7 +10,7 @@ struct Relay {
 }
 
 impl Relay {
-    async fn start(key: &Keypair, listen: &str, guest: Option<PeerId>) -> Self {
+    async fn start(key: &Keypair, listen: &str, allowed_peer: Option<PeerId>) -> Self {
         let config = NodeConfig {
             listen: vec![listen.parse().unwrap()],
             relay_server: Some(RelayLimits::default()),
@@ -18,8 +18,8 @@ impl Relay {
         };
         let tasks = Tasks::new();
         let node = Node::start(config, key.clone(), &tasks).await.unwrap();
-        if let Some(guest) = guest {
-            node.allow_relay(guest, true);
+        if let Some(allowed_peer) = allowed_peer {
+            node.allow_relay(allowed_peer, true);
         }
         Self { node, tasks }
     }
@@ -82,7 +82,7 @@ async fn no_place_is_asked_for_before_the_agent_was_seen() {
         matches!(it.agent, SidecarAgentStatus::Gone(_))
     })
     .await;
-    // A whole exchange takes longer than a connection with the relay would have.
+    // A whole exchange takes longer than a connection to the relay would take.
     assert!(Caller::start().await.card(&sidecar).await.contains("504"));
     assert!(relay.node.connected().is_empty());
     let _agent = Agent::at(TcpListener::bind(addr).await.unwrap());
@@ -101,7 +101,7 @@ async fn a_relay_that_refuses_is_told_of() {
     let sidecar = Sidecar::open(setting).await.unwrap();
     let is_lost = |it: &SidecarStatus| matches!(it.relays[0].1, ReservationState::Lost(_));
     until(&sidecar, is_lost).await;
-    // It is connected all the same: a hub makes it an agent, place or not.
+    // The sidecar stays connected: a hub accepts it as an agent with or without a reservation.
     assert!(relay.node.peer(peer).is_some());
     relay.node.allow_relay(peer, true);
     until(&sidecar, is_held).await;

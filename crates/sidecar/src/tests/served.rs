@@ -59,8 +59,8 @@ async fn what_the_card_does_not_declare_is_never_asked_for_and_redirects_are_not
     caller.refused(&sidecar, &looping, 429).await;
     assert!(agent.got.is_empty());
     let request = json!({"method": "GET", "path": "/move"});
-    let told = caller.refused(&sidecar, &request, 502).await;
-    assert_eq!(told, "HTTP error: 302");
+    let error = caller.refused(&sidecar, &request, 502).await;
+    assert_eq!(error, "HTTP error: 302");
     assert_eq!(agent.got.recv().await.unwrap().1, "/base/move");
     assert!(agent.got.is_empty(), "nobody went where it pointed to");
 }
@@ -127,11 +127,11 @@ async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_o
     .await;
     assert_eq!(caller.card(&sidecar).await, CARD);
     assert_eq!(caller.hand_off(&sidecar, &buy("1")).await, "{\"ok\": true}");
-    // It stops: handoffs are told so at once, by the card that it had.
+    // The agent stops: handoffs fail at once, based on the last card.
     drop(agent);
-    let told = caller.refused(&sidecar, &buy("1"), 504).await;
-    assert!(!told.contains("127.0.0.1"), "{told}");
-    // Who listens for frames is told that it is away, and not late.
+    let error = caller.refused(&sidecar, &buy("1"), 504).await;
+    assert!(!error.contains("127.0.0.1"), "{error}");
+    // Streamed handoffs fail as offline, not as a timeout.
     let at = sidecar.node().addresses();
     let mut stream = caller
         .open(sidecar.peer_id(), &at, PROTOCOL_HANDOFF_STREAM)
@@ -140,20 +140,20 @@ async fn an_agent_that_is_down_gives_504_and_one_that_starts_later_is_there_at_o
     exchange::write(&mut stream, request.as_bytes())
         .await
         .unwrap();
-    let told = loop {
-        let told = line(&mut stream).await;
-        if told["type"] == "error" {
-            break told;
+    let error = loop {
+        let error = next_line(&mut stream).await;
+        if error["type"] == "error" {
+            break error;
         }
     };
     assert_eq!(
-        (&told["code"], &told["reason"]),
+        (&error["code"], &error["reason"]),
         (&json!(504), &json!("offline")),
-        "{told}"
+        "{error}"
     );
 }
 
-/// A handoff that was accepted, and is answered in frames.
+/// Starts a streamed handoff, and waits until it's accepted.
 async fn begin(caller: &Caller, sidecar: &Sidecar, path: &str) -> Stream {
     let at = sidecar.node().addresses();
     let mut stream = caller
@@ -164,7 +164,7 @@ async fn begin(caller: &Caller, sidecar: &Sidecar, path: &str) -> Stream {
     exchange::write(&mut stream, request.as_bytes())
         .await
         .unwrap();
-    assert_eq!(line(&mut stream).await, json!({"type": "accepted"}));
+    assert_eq!(next_line(&mut stream).await, json!({"type": "accepted"}));
     stream
 }
 
@@ -175,21 +175,21 @@ async fn an_agent_that_streams_is_heard_while_it_speaks_and_characters_stay_whol
     let caller = Caller::start().await;
     let mut stream = begin(&caller, &sidecar, "/tell/lines").await;
     let umlaut = "ä".as_bytes();
-    for (piece, heard) in [
+    for (piece, expected) in [
         (&b"{\"n\": 1}\n"[..], "{\"n\": 1}\n"),
         (&[b'x', umlaut[0]], "x"),
         (&[umlaut[1]], "ä"),
     ] {
         let piece = Bytes::copy_from_slice(piece);
-        agent.say.send(Ok(piece)).await.unwrap();
-        let chunk = line(&mut stream).await;
+        agent.pieces.send(Ok(piece)).await.unwrap();
+        let chunk = next_line(&mut stream).await;
         assert_eq!(
             (&chunk["type"], &chunk["data"]),
-            (&json!("chunk"), &json!(heard))
+            (&json!("chunk"), &json!(expected))
         );
     }
-    drop(agent.say);
-    assert_eq!(line(&mut stream).await, json!({"type": "result"}));
+    drop(agent.pieces);
+    assert_eq!(next_line(&mut stream).await, json!({"type": "result"}));
 }
 
 #[tokio::test]
@@ -200,17 +200,17 @@ async fn an_answer_that_breaks_off_is_an_error_and_json_in_pieces_is_one_result(
         let caller = Caller::start().await;
         let path = if is_json { "/tell/json" } else { "/tell/lines" };
         let mut stream = begin(&caller, &sidecar, path).await;
-        agent.say.send(Ok("{\"n\":".into())).await.unwrap();
+        agent.pieces.send(Ok("{\"n\":".into())).await.unwrap();
         if is_json {
-            agent.say.send(Ok("1}".into())).await.unwrap();
-            drop(agent.say);
+            agent.pieces.send(Ok("1}".into())).await.unwrap();
+            drop(agent.pieces);
             let result = json!({"type": "result", "data": {"n": 1}});
-            assert_eq!(line(&mut stream).await, result);
+            assert_eq!(next_line(&mut stream).await, result);
         } else {
-            assert_eq!(line(&mut stream).await["data"], "{\"n\":");
+            assert_eq!(next_line(&mut stream).await["data"], "{\"n\":");
             let broken = Err(std::io::ErrorKind::BrokenPipe.into());
-            agent.say.send(broken).await.unwrap();
-            let last = line(&mut stream).await;
+            agent.pieces.send(broken).await.unwrap();
+            let last = next_line(&mut stream).await;
             assert_eq!(
                 (&last["type"], &last["code"]),
                 (&json!("error"), &json!(502))
@@ -255,8 +255,8 @@ async fn an_agent_is_asked_for_its_card_once_a_second_at_most_and_its_last_one_i
         tokio::time::advance(crate::limits::CARD_APART).await;
         tokio::time::resume();
     };
-    let name = |sight: &EndpointState| sight.last().unwrap().card.name.clone();
-    // Nobody has looked yet: a peer that asks is not sent away.
+    let name = |state: &EndpointState| state.last().unwrap().card.name.clone();
+    // Before the first check, a request for the card fetches it.
     assert_eq!(endpoint.card().await.unwrap().text, CARD);
     *agent.card.lock() = CARD.replace("Shop", "Store");
     assert_eq!(name(&endpoint.look().await), "Shop", "it is not bothered");
@@ -264,9 +264,9 @@ async fn an_agent_is_asked_for_its_card_once_a_second_at_most_and_its_last_one_i
     assert_eq!(name(&endpoint.look().await), "Store");
     drop(agent);
     a_second_later().await;
-    let sight = endpoint.look().await;
-    assert!(!sight.is_here(), "{sight:?}");
-    assert_eq!(name(&sight), "Store");
+    let state = endpoint.look().await;
+    assert!(!state.is_here(), "{state:?}");
+    assert_eq!(name(&state), "Store");
 }
 
 #[tokio::test]
@@ -274,15 +274,20 @@ async fn what_an_agent_says_of_its_failure_is_passed_on() {
     let agent = Agent::start().await;
     let sidecar = Sidecar::open(setting(&agent.url)).await.unwrap();
     let caller = Caller::start().await;
-    let tell = |kind: &str| json!({"method": "POST", "path": format!("/tell/{kind}")});
+    let tell_request = |kind: &str| json!({"method": "POST", "path": format!("/tell/{kind}")});
     assert_eq!(
-        caller.refused(&sidecar, &tell("trouble"), 500).await,
+        caller
+            .refused(&sidecar, &tell_request("trouble"), 500)
+            .await,
         "HTTP error: 500: the moon is in the way"
     );
-    let page = caller.refused(&sidecar, &tell("page"), 404).await;
-    let said = page.strip_prefix("HTTP error: 404: ").unwrap();
-    assert!(said.starts_with("no such no such"), "{said}");
-    assert_eq!(said.len(), 500);
+    let page = caller.refused(&sidecar, &tell_request("page"), 404).await;
+    let response_text = page.strip_prefix("HTTP error: 404: ").unwrap();
+    assert!(
+        response_text.starts_with("no such no such"),
+        "{response_text}"
+    );
+    assert_eq!(response_text.len(), 500);
 }
 
 #[tokio::test]
@@ -299,11 +304,11 @@ async fn a_plain_answer_has_a_deadline_and_one_in_frames_has_none() {
     let mut stream = caller
         .open(sidecar.peer_id(), &at, PROTOCOL_HANDOFF_STREAM)
         .await;
-    let asked = exchange::write(&mut stream, request.to_string().as_bytes()).await;
-    asked.unwrap();
-    assert_eq!(line(&mut stream).await["type"], "accepted");
+    let written = exchange::write(&mut stream, request.to_string().as_bytes()).await;
+    written.unwrap();
+    assert_eq!(next_line(&mut stream).await["type"], "accepted");
     agent.got.recv().await.unwrap();
-    // A plain one that never ends has its deadline meanwhile.
+    // Meanwhile an endless plain handoff reaches its deadline.
     let slow = json!({"method": "POST", "path": "/tell/never"});
     let late = caller.refused(&sidecar, &slow, 504).await;
     assert!(
@@ -311,13 +316,13 @@ async fn a_plain_answer_has_a_deadline_and_one_in_frames_has_none() {
         "{late}"
     );
     agent
-        .say
+        .pieces
         .send(Ok(Bytes::from_static(b"[1]")))
         .await
         .unwrap();
-    agent.say.close_channel();
+    agent.pieces.close_channel();
     let result = json!({"type": "result", "data": [1]});
-    assert_eq!(line(&mut stream).await, result);
+    assert_eq!(next_line(&mut stream).await, result);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What holds for every store: each promise is checked on the one in memory and on SQLite.
+//! Promises of every store. Each promise is checked for the in-memory store and for SQLite.
 
 #[path = "contract/doors.rs"]
 mod doors;
@@ -50,8 +50,8 @@ use pages::{
 };
 
 use crate::records::{
-    agent, callback, chunk, find, message, remote, row, save, sqlite, task, text, time, token,
-    whole_log, words,
+    agent, callback, chunk, find, joined_text, message, remote, row, save, sqlite, task, text,
+    time, token, whole_log,
 };
 use many::{
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for, filters_choose_tasks,
@@ -150,7 +150,7 @@ fn remotes_read_back_and_go_with_their_agent(store: &dyn Store) {
     assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
     b.spec = Json::parse(r#"{"url": "https://b.example/2"}"#).unwrap();
     store.save_remote(b.clone()).wait().unwrap();
-    // An agent that is written again, as whenever its profile changes, is still dialled.
+    // A profile change writes the agent again. The hub must still dial the agent.
     store.save_agent(agent("a")).wait().unwrap();
     assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
     store.remove_agent(a.id).wait().unwrap();
@@ -299,9 +299,9 @@ fn reads_see_what_was_handed_over_before_them(store: &dyn Store) {
     for pos in 1..200 {
         drop(store.append(record.id, vec![text(pos, "x")], Vec::new()));
         assert_eq!(find(store, record.id).log_end, pos + 1);
-        assert!(words(&whole_log(store, record.id, pos, 100)).ends_with('x'));
+        assert!(joined_text(&whole_log(store, record.id, pos, 100)).ends_with('x'));
     }
-    assert_eq!(words(&whole_log(store, record.id, 0, 100)).len(), 199);
+    assert_eq!(joined_text(&whole_log(store, record.id, 0, 100)).len(), 199);
     assert_eq!(
         store
             .list_tasks(TaskFilter {
@@ -420,7 +420,10 @@ fn an_append_to_no_task_is_refused_and_others_are_not(store: &dyn Store) {
         .map(|receipt| receipt.wait().is_ok())
         .collect();
     assert_eq!(results, [true, false, true, false, true]);
-    assert_eq!(words(&whole_log(store, known.id, 0, 1 << 20)), "kept, too");
+    assert_eq!(
+        joined_text(&whole_log(store, known.id, 0, 1 << 20)),
+        "kept, too"
+    );
     let Err(StoreError::Refused(why)) = store
         .append(unknown.id, vec![text(0, "lost")], Vec::new())
         .wait()
@@ -447,7 +450,7 @@ fn a_position_is_written_once(store: &dyn Store) {
         .wait()
         .unwrap();
     assert_eq!(
-        words(&whole_log(store, record.id, 0, 1 << 20)),
+        joined_text(&whole_log(store, record.id, 0, 1 << 20)),
         "0123456789on"
     );
 }
@@ -478,7 +481,7 @@ fn a_save_with_refused_rows_changes_nothing(store: &dyn Store) {
         }
     );
     assert_eq!(
-        words(&whole_log(store, record.id, 0, 1 << 20)),
+        joined_text(&whole_log(store, record.id, 0, 1 << 20)),
         "0123456789"
     );
 }

@@ -1,4 +1,5 @@
-//! The data directory: who may read it, who may use it, what is refused, copies, and looking into it.
+//! The data directory: file permissions, the lock, refused directories, backups, and reading without
+//! the lock.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -9,7 +10,7 @@ use jackfield_store::{
 };
 
 use crate::records::{
-    agent, find, look_inside, message, save, sqlite, task, text, token, whole_log,
+    agent, find, message, open_database, save, sqlite, task, text, token, whole_log,
 };
 
 fn mode(path: &Path) -> u32 {
@@ -69,7 +70,7 @@ fn a_file_with_more_columns_and_tables_is_used_and_keeps_them() {
         ALTER TABLE tasks ADD COLUMN colour TEXT; UPDATE tasks SET colour = 'red';
         ALTER TABLE log ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';
         CREATE TABLE colours (name TEXT);";
-    let inside = look_inside(dir.path());
+    let inside = open_database(dir.path());
     inside.execute_batch(newer).unwrap();
     inside.pragma_update(None, "user_version", 99).unwrap();
     let store = SqliteStore::open(dir.path()).unwrap();
@@ -94,7 +95,7 @@ fn a_file_with_more_columns_and_tables_is_used_and_keeps_them() {
 fn a_file_from_before_the_first_release_is_refused_and_left_alone() {
     let (dir, store) = sqlite();
     drop(store);
-    let inside = look_inside(dir.path());
+    let inside = open_database(dir.path());
     inside.execute_batch("DROP TABLE schema").unwrap();
     inside.pragma_update(None, "user_version", 13).unwrap();
     drop(inside);
@@ -117,7 +118,7 @@ fn a_file_from_before_the_first_release_is_refused_and_left_alone() {
 fn a_newer_schema_is_refused_with_both_versions_and_the_remedy() {
     let (dir, store) = sqlite();
     drop(store);
-    let inside = look_inside(dir.path());
+    let inside = open_database(dir.path());
     inside.pragma_update(None, "user_version", 99).unwrap();
     inside
         .execute("UPDATE schema SET min_reader = 98", [])
@@ -152,7 +153,7 @@ fn a_newer_schema_is_refused_with_both_versions_and_the_remedy() {
 #[test]
 fn somebody_elses_database_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
-    look_inside(dir.path())
+    open_database(dir.path())
         .execute_batch("CREATE TABLE theirs (x)")
         .unwrap();
     let before = fs::read(dir.path().join("jackfield.db")).unwrap();
@@ -161,7 +162,7 @@ fn somebody_elses_database_is_left_alone() {
         Err(StoreOpenError::Foreign { .. })
     ));
     assert_eq!(fs::read(dir.path().join("jackfield.db")).unwrap(), before);
-    look_inside(dir.path())
+    open_database(dir.path())
         .pragma_update(None, "user_version", 1)
         .unwrap();
     assert!(matches!(

@@ -1,5 +1,5 @@
-//! kill -9 of a real process that writes: what it had acknowledged is there, nothing is corrupt, the store opens again.
-//! The process is this test program itself, which finds in its environment that it is the one to be killed.
+//! Kills a writing process with `kill -9`. Acknowledged rows survive, no data is corrupt, and the store opens again.
+//! The child process is this test program, started with an environment variable.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,13 +17,13 @@ use jackfield_core::{
 use jackfield_model::TaskId;
 use jackfield_store::{SqliteStore, backup_file, check};
 
-use crate::records::{callback, find, save, task, text, time, whole_log, words};
+use crate::records::{callback, find, joined_text, save, task, text, time, whole_log};
 
 const DIR: &str = "JACKFIELD_STORE_KILL_DIR";
 const TASKS: usize = 8;
 const ROUNDS: usize = 12;
 
-/// What stands at these positions of every log.
+/// Content between two positions; the same for every log.
 fn content(from: u64, to: u64) -> String {
     (from..to)
         .map(|pos| char::from(b'a' + u8::try_from(pos * 7 % 26).unwrap()))
@@ -37,7 +37,7 @@ fn follower() -> Follower {
     }
 }
 
-/// Not a test by itself: writes until it is killed, and says what was acknowledged.
+/// Not a test by itself: writes until killed, and prints each acknowledged position.
 #[test]
 fn the_child_writes_until_it_is_killed() {
     let Some(dir) = env::var_os(DIR) else { return };
@@ -59,15 +59,15 @@ fn the_child_writes_until_it_is_killed() {
         let end = task.log_end + [100, 3000, 1, 9000][n / TASKS % 4];
         let rows = vec![text(task.log_end, &content(task.log_end, end))];
         task.log_end = end;
-        // Somebody is told of every row, by where it ends.
-        let told = vec![NewCallback {
+        // Each row has a callback at the row's last position.
+        let callbacks = vec![NewCallback {
             row: OutboxRow::to(&follower(), task.id, end, time(0)),
             reply: Vec::new(),
         }];
         let receipt = if n % 50 == 49 {
-            store.save_task(task.clone(), rows, told, true)
+            store.save_task(task.clone(), rows, callbacks, true)
         } else {
-            store.append(task.id, rows, told)
+            store.append(task.id, rows, callbacks)
         };
         unacknowledged.push_back((task.id, end, receipt));
         if unacknowledged.len() > 4 * TASKS {
@@ -78,7 +78,8 @@ fn the_child_writes_until_it_is_killed() {
     }
 }
 
-/// Runs the child, kills it after so many acknowledgements, and returns the last one of each task.
+/// Runs the child process, kills it after `after` acknowledgements, and returns the last
+/// acknowledged position of each task.
 fn run_and_kill(dir: &Path, after: usize, backup_at: usize) -> HashMap<TaskId, u64> {
     let mut child = Command::new(env::current_exe().unwrap())
         .args([
@@ -95,11 +96,11 @@ fn run_and_kill(dir: &Path, after: usize, backup_at: usize) -> HashMap<TaskId, u
     let mut count = 0;
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
-        let Some((_, said)) = line.split_once("acknowledged ") else {
+        let Some((_, position_line)) = line.split_once("acknowledged ") else {
             continue;
         };
-        // The last line may have been cut by the kill.
-        let Some((id, end)) = said.split_once(' ') else {
+        // The kill may have cut the last line.
+        let Some((id, end)) = position_line.split_once(' ') else {
             continue;
         };
         let (Some(id), Ok(end)) = (TaskId::parse(id), end.parse()) else {
@@ -127,7 +128,7 @@ fn log_is_whole(store: &dyn Store, task: &TaskRecord, acknowledged: u64) {
         task.log_end
     );
     let log = whole_log(store, task.id, 0, 1 << 20);
-    assert_eq!(words(&log), content(0, task.log_end));
+    assert_eq!(joined_text(&log), content(0, task.log_end));
     let mut pos = 0;
     for row in log {
         assert_eq!(row.pos, pos);
@@ -135,16 +136,16 @@ fn log_is_whole(store: &dyn Store, task: &TaskRecord, acknowledged: u64) {
     }
 }
 
-/// What is in the log is told, in its order, and nothing else.
-fn all_is_told(store: &dyn Store, tasks: &[TaskRecord]) {
+/// Checks the callbacks of each task: in log order, up to the log's end, and only the first is due.
+fn check_callbacks(store: &dyn Store, tasks: &[TaskRecord]) {
     let filter = CallbackFilter {
         limit: usize::MAX,
         ..CallbackFilter::default()
     };
-    let told = store.list_callbacks(filter).wait().unwrap();
+    let callbacks = store.list_callbacks(filter).wait().unwrap();
     let due = store.due_callbacks(time(1), usize::MAX).wait().unwrap();
     for task in tasks {
-        let lane = told.iter().rev().filter(|row| row.task == task.id);
+        let lane = callbacks.iter().rev().filter(|row| row.task == task.id);
         let lane: Vec<_> = lane.map(|row| row.pos.unwrap()).collect();
         assert!(lane.is_sorted(), "{lane:?}");
         assert_eq!(lane.last().copied().unwrap_or(0), task.log_end);
@@ -175,7 +176,7 @@ fn what_was_acknowledged_survives_kill_9() {
             assert_eq!(task.epoch, u32::try_from(round).unwrap() + 2);
             log_is_whole(&store, task, 0);
         }
-        all_is_told(&store, &tasks);
+        check_callbacks(&store, &tasks);
         if backup_at > 0 {
             let copy = tempfile::tempdir().unwrap();
             std::fs::rename(

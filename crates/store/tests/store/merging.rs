@@ -1,11 +1,12 @@
-//! How text becomes rows in SQLite: joined as long as it is of one piece and not too long, readable with any tool.
+//! How SQLite rows hold text: adjacent text of one kind is merged up to a limit, and readable with any SQLite
+//! tool.
 
 use jackfield_core::store::{LogRow, Store};
 use jackfield_model::ChunkKind;
 use jackfield_store::SqliteStore;
 
 use crate::records::{
-    chunk, find, look_inside, row, save, sqlite, task, text, time, whole_log, words,
+    chunk, find, joined_text, open_database, row, save, sqlite, task, text, time, whole_log,
 };
 
 fn rows(store: &dyn Store, id: jackfield_model::TaskId) -> Vec<(u64, u64)> {
@@ -44,7 +45,7 @@ fn text_of_many_batches_becomes_one_row_with_the_first_time_and_the_last_number(
         }]
     );
     let sql = "SELECT task, json_extract(body, '$.text') FROM log WHERE kind = 'chunk'";
-    let seen: (String, String) = look_inside(dir.path())
+    let seen: (String, String) = open_database(dir.path())
         .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap();
     assert_eq!(seen, (record.id.to_string(), "ab".repeat(10)));
@@ -84,7 +85,7 @@ fn a_row_of_text_is_written_with_up_to_16_kib_and_grows_to_1_kib() {
     save(&store, &slow, Vec::new());
     for row in texts(100) {
         drop(store.append(slow.id, vec![row], Vec::new()));
-        // A read ends the batch.
+        // Reading flushes the batch.
         find(&store, slow.id);
     }
     assert!(rows(&store, slow.id).iter().all(|(_, size)| *size == 1000));
@@ -97,7 +98,7 @@ fn a_row_of_text_is_written_with_up_to_16_kib_and_grows_to_1_kib() {
         .wait()
         .unwrap();
     assert_eq!(
-        words(&store.read_log(slow.id, 10_000, 1).wait().unwrap()).len(),
+        joined_text(&store.read_log(slow.id, 10_000, 1).wait().unwrap()).len(),
         1 << 20,
         "a long one is its own row"
     );

@@ -1,36 +1,36 @@
-//! Random work against a simple model: whatever is appended, however it is batched, merged and cut by restarts, reads
-//! back from every cursor as the same text at the same positions.
+//! Random operations against a simple model. Text must read back from every cursor at the same positions, regardless
+//! of batches, merges and restarts.
 
 use jackfield_core::store::{LogItem, LogRow, Store};
 use jackfield_model::{ChunkKind, End, Event, TaskId};
 use jackfield_store::SqliteStore;
 use proptest::prelude::*;
 
-use crate::records::{chunk, look_inside, message, row, save, task, text, whole_log};
+use crate::records::{chunk, message, open_database, row, save, task, text, whole_log};
 
 const TASKS: usize = 3;
 
-/// One step of a test.
+/// A step of a test.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Appends to a task, waiting for it or not.
+    /// Appends to a task, with or without waiting for the write.
     Append {
         task: usize,
         items: Vec<LogItem>,
         wait: bool,
     },
-    /// Saves a task with rows, so that all is written at once.
+    /// Saves a task with rows in a single transaction.
     Save { task: usize, items: Vec<LogItem> },
     /// Closes the store and opens it again.
     Restart,
 }
 
-fn words() -> impl Strategy<Value = String> {
+fn joined_text() -> impl Strategy<Value = String> {
     let short = || "[a-zé\u{1F600}\"\n]{0,12}";
     prop_oneof![
         8 => short(),
-        1 => (short(), 300..900_usize).prop_map(|(words, times)| words.repeat(times)),
-        1 => (short(), 3000_usize..4000).prop_map(|(words, times)| words.repeat(times)),
+        1 => (short(), 300..900_usize).prop_map(|(joined_text, times)| joined_text.repeat(times)),
+        1 => (short(), 3000_usize..4000).prop_map(|(joined_text, times)| joined_text.repeat(times)),
     ]
 }
 
@@ -44,9 +44,9 @@ fn item() -> impl Strategy<Value = LogItem> {
         Just(ChunkKind::Status)
     ];
     prop_oneof![
-        8 => words().prop_map(|words| text(0, &words).item),
-        4 => (kind, call, words()).prop_map(|(kind, call, words)| chunk(kind, call, &words)),
-        1 => words().prop_map(|words| message(0, &words).item),
+        8 => joined_text().prop_map(|joined_text| text(0, &joined_text).item),
+        4 => (kind, call, joined_text()).prop_map(|(kind, call, joined_text)| chunk(kind, call, &joined_text)),
+        1 => joined_text().prop_map(|joined_text| message(0, &joined_text).item),
         1 => Just(LogItem::End(End::done())),
     ]
 }
@@ -60,7 +60,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A log without its rows: runs of one kind of text, and other things as a whole.
+/// A log independent of row boundaries: runs of text of one kind, and other items unchanged.
 #[derive(Debug, PartialEq)]
 enum Run {
     Text {
@@ -72,7 +72,7 @@ enum Run {
     Whole(u64, LogItem),
 }
 
-/// Joins what can be joined, however long it gets, and cuts off what is before `from`.
+/// Merges adjacent text without a length limit, and drops the part before `from`.
 fn runs(rows: &[LogRow], from: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for LogRow { pos, item, .. } in rows
@@ -108,7 +108,7 @@ fn runs(rows: &[LogRow], from: u64) -> Vec<Run> {
     runs
 }
 
-/// What was appended to one task, row by row.
+/// The rows appended to a task.
 #[derive(Debug)]
 struct Model {
     id: TaskId,
@@ -132,7 +132,7 @@ impl Model {
         rows
     }
 
-    /// The number that the agent gave to what is before this position.
+    /// Returns the agent's sequence number for the item before this position.
     fn seq_before(&self, end: u64) -> Option<u64> {
         self.rows
             .iter()
@@ -170,7 +170,7 @@ impl Model {
 }
 
 fn bytes_are_kept_up_to_date(dir: &std::path::Path) {
-    let wrong: i64 = look_inside(dir)
+    let wrong: i64 = open_database(dir)
         .query_row(
             "SELECT count(*) FROM tasks WHERE bytes <>
              (SELECT coalesce(sum(octet_length(body)), 0) FROM log WHERE task = tasks.id)",
@@ -199,7 +199,7 @@ proptest! {
                 Step::Append { task, items, wait } => {
                     let receipt = store.append(models[task].id, models[task].extend(items), Vec::new());
                     if wait {
-                        // A read hurries the batch up.
+                        // Reading flushes the batch.
                         store.find_task(models[task].id).wait().unwrap();
                         receipt.wait().unwrap();
                     }

@@ -1,4 +1,4 @@
-//! Records for the tests, and short ways to write and read them.
+//! Sample records, and short functions that write and read them.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(crate) fn remote(id: &str) -> RemoteRecord {
     }
 }
 
-/// Something that the door `team` keeps for an agent.
+/// A record of the door `team` for an agent.
 pub(crate) fn door_record(agent: &str, key: &str, number: u32) -> DoorRecord {
     let value = format!(r#"{{"text": "\u00fc \u0000", "number": {number}}}"#);
     DoorRecord {
@@ -120,7 +120,7 @@ pub(crate) fn finished(updated_at: Timestamp) -> TaskRecord {
     }
 }
 
-/// Somebody who wants to be told at this address.
+/// A callback to this URL.
 pub(crate) fn callback(url: &str) -> Callback {
     Callback {
         url: url.into(),
@@ -155,24 +155,24 @@ pub(crate) fn message(pos: u64, text: &str) -> LogRow {
     row(pos, LogItem::Message(Message::text(text)))
 }
 
-/// Writes a task, and waits.
+/// Writes a task, and waits for the write.
 pub(crate) fn save(store: &dyn Store, record: &TaskRecord, rows: Vec<LogRow>) {
     let saved = store.save_task(record.clone(), rows, Vec::new(), true);
     saved.wait().unwrap();
 }
 
-/// Writes the end of a turn with its callback, and waits.
+/// Writes the end of a turn with its callback, and waits for the write.
 pub(crate) fn end(store: &dyn Store, record: &TaskRecord, rows: Vec<LogRow>) {
     let callback = OutboxRow::of(record).map(|row| NewCallback {
         row,
         reply: Vec::new(),
     });
-    let told = callback.into_iter().collect();
-    let ended = store.save_task(record.clone(), rows, told, true);
+    let new_callbacks = callback.into_iter().collect();
+    let ended = store.save_task(record.clone(), rows, new_callbacks, true);
     ended.wait().unwrap();
 }
 
-/// All callbacks that were not delivered.
+/// Returns all undelivered callbacks.
 pub(crate) fn callbacks(store: &dyn Store) -> Vec<OutboxRow> {
     let all = CallbackFilter {
         limit: 100,
@@ -181,7 +181,7 @@ pub(crate) fn callbacks(store: &dyn Store) -> Vec<OutboxRow> {
     store.list_callbacks(all).wait().unwrap()
 }
 
-/// Reads a task that must be there.
+/// Reads an existing task.
 pub(crate) fn find(store: &dyn Store, id: TaskId) -> TaskRecord {
     store
         .find_task(id)
@@ -201,8 +201,8 @@ pub(crate) fn whole_log(store: &dyn Store, task: TaskId, mut from: u64, max: usi
     }
 }
 
-/// The text of rows, joined.
-pub(crate) fn words(rows: &[LogRow]) -> String {
+/// Joins the text of rows.
+pub(crate) fn joined_text(rows: &[LogRow]) -> String {
     let texts = rows.iter().map(|row| match &row.item {
         LogItem::Event(Event::Chunk(chunk)) => chunk.text.as_str(),
         _ => "",
@@ -210,19 +210,19 @@ pub(crate) fn words(rows: &[LogRow]) -> String {
     texts.collect()
 }
 
-/// A store in a new directory.
+/// Opens a store in a new directory.
 pub(crate) fn sqlite() -> (tempfile::TempDir, SqliteStore) {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(dir.path()).unwrap();
     (dir, store)
 }
 
-/// Another program's view of the database.
-pub(crate) fn look_inside(dir: &std::path::Path) -> rusqlite::Connection {
+/// Opens the database as another program would.
+pub(crate) fn open_database(dir: &std::path::Path) -> rusqlite::Connection {
     rusqlite::Connection::open(dir.join("jackfield.db")).unwrap()
 }
 
-/// All unfinished tasks, opened again, each with its last turn.
+/// Reopens all unfinished tasks, each with its last turn.
 pub(crate) fn reopen(store: &dyn Store) -> Vec<Reopened> {
     let records = store.reopen_tasks().wait().unwrap();
     let turns = records.into_iter().map(|record| store.read_turn(record));

@@ -1,4 +1,4 @@
-//! What is left after the store was closed, and what it says while it is closed or cannot write.
+//! State after the store was closed, and errors while it is closed or can't write.
 
 use jackfield_core::{
     outbox::Settled,
@@ -10,8 +10,8 @@ use jackfield_model::{CallbackId, Json, Message, Part};
 use jackfield_store::SqliteStore;
 
 use crate::records::{
-    agent, callback, callbacks, door_record, end, find, look_inside, message, reopen, row, save,
-    sqlite, task, text, token, whole_log, words,
+    agent, callback, callbacks, door_record, end, find, joined_text, message, open_database,
+    reopen, row, save, sqlite, task, text, token, whole_log,
 };
 
 #[test]
@@ -31,7 +31,10 @@ fn everything_handed_over_before_closing_is_there_after_it() {
     assert_eq!(store.load_agents().wait().unwrap(), [agent("a")]);
     assert_eq!(store.load_tokens().wait().unwrap(), [token]);
     assert_eq!(store.load_records("team").wait().unwrap(), kept);
-    assert_eq!(words(&whole_log(&store, record.id, 0, 1 << 20)).len(), 1000);
+    assert_eq!(
+        joined_text(&whole_log(&store, record.id, 0, 1 << 20)).len(),
+        1000
+    );
     let found = find(&store, record.id);
     assert_eq!(
         TaskRecord {
@@ -152,7 +155,7 @@ fn whoever_waits_is_told_when_the_database_fails_and_the_rest_goes_on() {
     let (dir, store) = sqlite();
     let record = task();
     save(&store, &record, vec![message(0, "hi")]);
-    look_inside(dir.path())
+    open_database(dir.path())
         .execute_batch("ALTER TABLE log RENAME TO lost")
         .unwrap();
     let results = [
@@ -165,14 +168,14 @@ fn whoever_waits_is_told_when_the_database_fails_and_the_rest_goes_on() {
         matches!(store.read_log(record.id, 0, 1).wait(), Err(StoreError::Failed(why)) if why.contains("log"))
     );
     store.save_agent(agent("a")).wait().unwrap();
-    look_inside(dir.path())
+    open_database(dir.path())
         .execute_batch("ALTER TABLE lost RENAME TO log")
         .unwrap();
     store
         .append(record.id, vec![text(1, "again")], Vec::new())
         .wait()
         .unwrap();
-    assert_eq!(words(&whole_log(&store, record.id, 0, 1)), "again");
+    assert_eq!(joined_text(&whole_log(&store, record.id, 0, 1)), "again");
 }
 
 #[test]
@@ -180,8 +183,8 @@ fn a_flood_is_refused_and_what_was_taken_is_written() {
     let (dir, store) = sqlite();
     let record = task();
     save(&store, &record, Vec::new());
-    // Holds the writer up. The JSON is shared, so that the flood weighs more than it takes.
-    let held = look_inside(dir.path());
+    // Blocks the writer. The rows share their JSON, so the queue counts more bytes than it uses.
+    let held = open_database(dir.path());
     held.execute_batch("BEGIN IMMEDIATE").unwrap();
     let data = Json::of(&"x".repeat(8 << 20)).unwrap();
     let big = Message {

@@ -1,11 +1,12 @@
-//! Trimming on disk: long logs go in slices between which others write, and the file shrinks.
+//! Trimming on disk: long logs are trimmed in slices with other writes in between, and the file
+//! shrinks.
 
 use std::fs;
 
 use jackfield_core::store::{Store, StoreError};
 
 use crate::records::{
-    find, finished, look_inside, message, save, sqlite, task, text, time, whole_log,
+    find, finished, message, open_database, save, sqlite, task, text, time, whole_log,
 };
 
 #[test]
@@ -28,7 +29,7 @@ fn a_long_log_is_removed_while_others_write_and_the_file_shrinks() {
     assert_eq!(trim.wait().unwrap(), 1);
     assert_eq!(find(&store, open.id).log_end, 100);
     assert!(whole_log(&store, long.id, 0, 1).is_empty());
-    let inside = look_inside(dir.path());
+    let inside = open_database(dir.path());
     let pragma = |name: &str| {
         inside
             .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
@@ -58,7 +59,7 @@ fn many_small_tasks_are_removed_in_slices() {
     assert_eq!(store.trim(time(1500), usize::MAX).wait().unwrap(), 1500);
     let two = [store.trim(time(0), 0), store.trim(time(0), 0)].map(|trim| trim.wait().unwrap());
     assert_eq!(two, [500, 0]);
-    let left: i64 = look_inside(dir.path())
+    let left: i64 = open_database(dir.path())
         .query_row("SELECT count(*) FROM log", [], |row| row.get(0))
         .unwrap();
     assert_eq!(left, 0);

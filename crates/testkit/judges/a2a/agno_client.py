@@ -2,7 +2,7 @@
 
     python agno_client.py --transports NAME … --agents http://127.0.0.1:7411/a2a/agents/ID … --asking URL …
 
-One line per promise; exit code 1 with what came otherwise.
+One line per promise; exit code 1 with the difference on failure.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from agno.client.a2a.utils import map_stream_events_to_run_events
 from promise import HELLO, arguments, check, same, step
 
 
-# It warns of every line of a stream but `event` and `data`.
+# The client warns about every line of a stream except `event` and `data`.
 logging.getLogger("agno").setLevel(logging.ERROR)
 
 
 async def found(client):
     if client.protocol == "json-rpc":
-        # In this mode it looks for the card at the base URL, where there is none.
+        # In this mode the client looks for the card at the base URL, where the hub has none.
         return
     card = await client.aget_agent_card()
     check(card is not None and card.name, "the card is found", card)
@@ -45,9 +45,9 @@ async def streamed(client):
 
 
 async def run(client):
-    """What Agno's own remote agents make of a stream."""
+    """Reads a stream with Agno's own remote agent."""
     if client.protocol == "json-rpc":
-        # In this mode a stream begins with the task, as the protocol wants it, and Agno takes that for the end.
+        # In this mode a stream begins with the task, as the protocol requires, and Agno takes the task for the end.
         return
     events = [event async for event in map_stream_events_to_run_events(client.stream_message("hello"), "agent")]
     same(events[-1].content, HELLO, "a run completes with the answer")

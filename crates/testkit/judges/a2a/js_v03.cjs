@@ -2,8 +2,8 @@
 //
 //     NODE_PATH=…/node_modules node js_v03.cjs --transports NAME … --agents http://127.0.0.1:7411/a2a/agents/ID …
 //
-// Each agent is found by its card and called by each transport that the card offers. One line per promise; exit code 1
-// with what came otherwise.
+// Each agent is found by its card and called by each transport on the card. One line per promise; exit code 1 with the
+// difference on failure.
 
 const { randomUUID } = require("node:crypto");
 const {
@@ -33,7 +33,7 @@ const made = (task) => (task.artifacts ?? []).map((artifact) => words(artifact.p
 const said = (task, role) =>
   (task.history ?? []).filter((message) => message.role === role).map((message) => words(message.parts));
 
-/** What a stream tells of one task, checked for order while it is read. */
+/** The events of a stream about a single task, with their order checked while reading. */
 class Followed {
   constructor(task) {
     same(task.kind, "task", "a stream begins with the task");
@@ -56,14 +56,14 @@ class Followed {
       same(update.kind, "artifact-update", "a stream goes on with updates");
       const { artifactId, parts } = update.artifact;
       const isKnown = this.artifacts.has(artifactId);
-      // By REST this client drops `append`.
+      // With REST this client drops `append`.
       same(update.append ?? isKnown, isKnown, "only the first piece of an artifact is no appended one");
       this.artifacts.add(artifactId);
       this.text += words(parts);
     }
   }
 
-  /** Reads on until the end, or until enough was heard. */
+  /** Reads until the end, or until `enough`. */
   static async read(stream, isEnough = () => false) {
     let followed;
     for await (const event of stream) {
@@ -151,7 +151,7 @@ async function pushed(client) {
 async function extended(client) {
   const { name } = client.agentCard;
   await fails(client.getAgentCard(), Error, "the extended card is for those who show a token");
-  // A hub on loopback takes any token.
+  // A hub on loopback accepts any token.
   const token = { serviceParameters: { Authorization: "Bearer any" } };
   same((await client.getAgentCard(token)).name, name, "the extended card is of the same agent");
   step("extended card: with a token");
@@ -206,7 +206,7 @@ run(async () => {
     for (const transport of transports) {
       console.log(` ${transport}`);
       const preferred = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { preferredTransports: [transport] });
-      // Without the slash its resolver would leave out the agent's id.
+      // Without the slash the resolver would drop the agent's id.
       const client = await new ClientFactory(preferred).createFromUrl(`${base}/`);
       check(client.transport instanceof TRANSPORTS[transport], "the card offers the transport", client.transport);
       for (const promise of [oneShot, streamed, cancelled, resubscribed, lookedUp, pushed, extended, refused]) {

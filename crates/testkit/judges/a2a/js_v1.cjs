@@ -2,8 +2,8 @@
 //
 //     NODE_PATH=…/node_modules node js_v1.cjs --transports NAME … --agents http://127.0.0.1:7411/a2a/agents/ID …
 //
-// Each agent is found by its card, whose signature is checked, and called by each transport that the card offers. One
-// line per promise; exit code 1 with what came otherwise.
+// Each agent is found by its card, whose signature is checked, and called by each transport on the card. One line per
+// promise; exit code 1 with the difference on failure.
 
 const { randomUUID } = require("node:crypto");
 const { Role, TaskState, verifyAgentCardSignature } = require("@a2a-js/sdk");
@@ -13,7 +13,7 @@ const {
   ANSWER, COUNT, HELLO, NOBODY, QUESTION, all, check, fails, options, run, same, step,
 } = require("./promise.cjs");
 
-// The verifier tells there of every signature that does not fit.
+// The verifier logs every invalid signature there.
 console.debug = () => {};
 
 const OPEN = [TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING];
@@ -41,7 +41,7 @@ const said = (task, role) =>
   task.history.filter((message) => message.role === role).map((message) => words(message.parts));
 const named = (id) => ({ tenant: "", id });
 
-/** What a stream tells of one task, checked for order while it is read. */
+/** The events of a stream about a single task, with their order checked while reading. */
 class Followed {
   constructor({ payload }) {
     same(payload?.$case, "task", "a stream begins with the task");
@@ -66,7 +66,7 @@ class Followed {
     }
   }
 
-  /** Reads on until the end, or until enough was heard. */
+  /** Reads until the end, or until `enough`. */
   static async read(stream, isEnough = () => false) {
     let followed;
     for await (const event of stream) {
@@ -162,7 +162,7 @@ async function pushed(client) {
 async function extended(client) {
   const { name } = client.agentCard;
   await fails(client.getAgentCard(), Error, "the extended card is for those who show a token");
-  // A hub on loopback takes any token.
+  // A hub on loopback accepts any token.
   const token = { serviceParameters: { Authorization: "Bearer any" } };
   same((await client.getAgentCard(token)).name, name, "the extended card is of the same agent");
   step("extended card: with a token");
@@ -196,9 +196,9 @@ async function refused(client) {
   step("errors: unknown and ended tasks, by the client's own types");
 }
 
-/** The card, once its signature was checked with the key that the hub publishes. */
+/** Fetches the card, and checks its signature with the hub's published key. */
 async function signed(base) {
-  // Without the slash its resolver would leave out the agent's id.
+  // Without the slash the resolver would drop the agent's id.
   const card = await new DefaultAgentCardResolver().resolve(`${base}/`);
   const verify = verifyAgentCardSignature(async (kid, jku) => {
     const { keys } = await (await fetch(jku)).json();

@@ -1,4 +1,4 @@
-// What the judges in JavaScript share: their arguments and how they tell. How the agents behave is said in promise.py.
+// Shared code of the judges in JavaScript: arguments and reports. promise.py describes the agents' behaviour.
 
 const { isDeepStrictEqual, inspect, parseArgs } = require("node:util");
 
@@ -6,11 +6,11 @@ exports.HELLO = "Hello, world";
 exports.COUNT = Array.from({ length: 20 }, (_, index) => `${index + 1} `).join("");
 exports.QUESTION = "Which colour?";
 exports.ANSWER = "You said: blue";
-// What files hold: bytes that are no text, and a text that is base64 itself.
+// Contents of files: bytes that are no text, and a text that is valid base64.
 exports.FILES = [Buffer.from([255, 216, 255, 224]), Buffer.from("aGVsbG8x")];
 exports.NOBODY = "00000000-0000-4000-8000-000000000000";
 
-/** The agents to call, those among them that can ask or get files, and the transports. */
+/** The agents to call, with their support of questions and files, and the transports. */
 exports.options = () => {
   const list = { type: "string", multiple: true, default: [] };
   return parseArgs({ options: { agents: list, asking: list, filing: list, transports: list } }).values;
@@ -33,7 +33,7 @@ exports.same = (came, expected, promise) => {
   }
 };
 
-/** The promise is refused with an error of this kind, itself or as its cause. */
+/** Checks that the promise is rejected with an error of this kind, directly or as its cause. */
 exports.fails = async (refused, kind, promise) => {
   let came;
   try {
@@ -45,14 +45,14 @@ exports.fails = async (refused, kind, promise) => {
   throw new Broken(`${promise}\n  got no error but ${shown(came)}`);
 };
 
-/** All that a stream tells. */
+/** All events of a stream. */
 exports.all = async (stream) => {
   const events = [];
   for await (const event of stream) events.push(event);
   return events;
 };
 
-/** Runs a judge; the exit code is 1 if a promise was not kept. */
+/** Runs a judge; the exit code is 1 for a broken promise. */
 exports.run = (judge) => {
   judge().then(
     () => process.exit(0),

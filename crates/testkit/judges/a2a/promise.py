@@ -1,13 +1,13 @@
-"""What the Python judges of the A2A door share: their arguments, how they tell, and a receiver of push notifications.
+"""Shared code of the Python judges of the A2A door: arguments, reports, and a receiver of push notifications.
 
-The agents that they are given behave by the text of a message:
+The text of a message selects the agents' behaviour:
 
     hello    streams "Hello, " and "world"
     count    streams "1 " to "10 ", waits for a message `release` to the same agent, streams "11 " to "20 "
-    release  lets all waiting `count` go on
-    work     streams until it is cancelled
+    release  continues all waiting `count`
+    work     streams until cancelled
     ask      asks "Which colour?", then streams "You said: " and the answer
-    file     says the bytes of the file in the message, in hex, and gives a file with the same bytes backwards
+    file     streams the bytes of the message's file in hex, and sends a file with the bytes reversed
 """
 
 import argparse
@@ -19,23 +19,23 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 from jwt import PyJWKSet
 
-# How long is waited for what must come. Long, since it only matters when something is broken.
+# Timeout for expected events. Long, since only a failing judge reaches it.
 SOON = 20
 HELLO = "Hello, world"
 COUNT = "".join(f"{number} " for number in range(1, 21))
 NOBODY = "00000000-0000-4000-8000-000000000000"
 QUESTION = "Which colour?"
 ANSWER = "You said: blue"
-# What files hold: bytes that are no text, and a text that is base64 itself.
+# Contents of files: bytes that are no text, and a text that is valid base64.
 FILES = [bytes([255, 216, 255, 224]), b"aGVsbG8x"]
 
 
 class Broken(Exception):
-    """A promise that was not kept."""
+    """A broken promise."""
 
 
 def arguments(transports):
-    """The agents to call, those among them that can ask or get files, and the transports."""
+    """The agents to call, with their support of questions and files, and the transports."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--agents", action="append", default=[], metavar="URL")
     parser.add_argument("--asking", action="append", default=[], metavar="URL", help="agents that can ask")
@@ -59,17 +59,17 @@ def same(came, expected, promise):
 
 
 def connections():
-    """HTTP of its own. Without certificates, which take long to load and are of no use on loopback."""
+    """A separate HTTP client. Without certificates, which load slowly and aren't needed on loopback."""
     return httpx.AsyncClient(timeout=SOON, verify=False)
 
 
 def published_key(kid, jku):
-    """The key that a hub signs its cards with."""
+    """The key that signs a hub's cards."""
     return PyJWKSet.from_dict(httpx.get(jku, timeout=SOON, verify=False).json())[kid]
 
 
 class Receiver:
-    """A server that is told of a task: puts (headers, body) of each notification into its queue."""
+    """A receiver of push notifications: puts (headers, body) of each into its queue."""
 
     def __init__(self):
         told = self.told = queue.Queue()
@@ -86,7 +86,7 @@ class Receiver:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/told"
-        # Looks every 10 ms whether it shall end.
+        # Checks every 10 ms for a shutdown.
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def next(self):

@@ -2,8 +2,8 @@
 
     python py_v1.py --transports NAME … --agents http://127.0.0.1:7411/a2a/agents/ID … --asking URL …
 
-Each agent is found by its card, whose signature is checked, and called by each transport that the card offers. One
-line per promise; exit code 1 with what came otherwise. The hub must be on loopback and let push notifications go there.
+Each agent is found by its card, whose signature is checked, and called by each transport on the card. One line per
+promise; exit code 1 with the difference on failure. The hub must be on loopback and allow push notifications to loopback.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ async def fails(awaitable, error, promise):
 
 
 class Agent:
-    """One agent by one transport."""
+    """An agent with a transport."""
 
     def __init__(self, card, transport):
         self.card = card
@@ -102,7 +102,7 @@ class Agent:
 
     @contextlib.asynccontextmanager
     async def line(self, streaming=False):
-        """A client with connections of its own, which are gone afterwards."""
+        """A client with its own connections, closed afterwards."""
         async with connections() as http:
             config = ClientConfig(
                 streaming=streaming,
@@ -137,7 +137,7 @@ class Agent:
 
 
 class Followed:
-    """What a stream tells of one task, checked for order while it is read."""
+    """The events of a stream about a single task, with their order checked while reading."""
 
     def __init__(self, event):
         check(event.HasField("task"), "a stream begins with the task", event)
@@ -167,7 +167,7 @@ class Followed:
 
     @classmethod
     async def read(cls, stream):
-        """All of it."""
+        """Reads the whole stream."""
         followed = None
         async for event in stream:
             if followed is None:
@@ -179,7 +179,7 @@ class Followed:
 
     @classmethod
     async def first_piece(cls, stream):
-        """Up to the first piece of the answer."""
+        """Reads up to the first piece of the answer."""
         followed = None
         async for event in stream:
             if followed is None:
@@ -308,7 +308,7 @@ async def pushed(agent):
 
 
 async def extended(agent):
-    # A hub on loopback takes any token.
+    # A hub on loopback accepts any token.
     token = ClientCallContext(service_parameters={"Authorization": "Bearer any"})
     async with agent.line() as client:
         try:
@@ -360,7 +360,7 @@ async def refused(agent):
 
 
 async def signed(base):
-    """The card, once its signature was checked with the key that the hub publishes."""
+    """Fetches the card, and checks its signature with the hub's published key."""
     verify = create_signature_verifier(published_key, ["ES256"])
     async with connections() as http:
         card = await A2ACardResolver(http, base).get_agent_card(signature_verifier=verify)

@@ -1,4 +1,4 @@
-// A party to a transfer that node-datachannel plays, as the bridge's published client does; see peer.py for the lines.
+// A party of a transfer with node-datachannel, like the bridge's published client; see peer.py for the lines.
 
 const { createHash } = require("node:crypto");
 const readline = require("node:readline");
@@ -32,7 +32,7 @@ function receive() {
     if (parsed.type === "header") {
       taken.header = parsed;
     } else if (parsed.type === "complete") {
-      // As soon as it has all.
+      // Closes as soon as the archive is complete.
       channel.close();
       peer.close();
       say({ done: { ...taken, sha256: hash.digest("hex") } });
@@ -45,7 +45,7 @@ function send(size) {
     const archive = Buffer.alloc(size);
     for (let at = 0; at < size; at += 1) archive[at] = at % 251;
     channel.sendMessage(JSON.stringify({ type: "header", transfer_id: "judge", zip_size: size }));
-    // It asks nobody how much the channel takes.
+    // Sends without checking the channel's buffer.
     for (let at = 0; at < size; at += PIECE) {
       channel.sendMessageBinary(archive.subarray(at, Math.min(at + PIECE, size)));
     }

@@ -1,6 +1,7 @@
-"""A party to a transfer that aiortc plays, by lines of JSON. Signals are {"kind", "payload"} both ways; the first line says the role.
+"""A party of a transfer with aiortc, controlled by lines of JSON. Signals are {"kind", "payload"} both ways; the first line is
+the role.
 
-"receive": it calls, opens the channel, and takes an archive. "send": it is called, and sends one of the size asked for.
+"receive": dials, opens the channel, and receives an archive. "send": is dialled, and sends an archive of the given size.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ def say(**message):
 
 
 class Taken:
-    """What came over the channel."""
+    """The bytes received over the channel."""
 
     def __init__(self):
         self.header = None
@@ -45,14 +46,14 @@ class Taken:
 
 
 async def signals():
-    """The signals of the other side, one by one."""
+    """The other side's signals."""
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         yield json.loads(line)
 
 
 async def hear(peer, signalled):
-    """Takes what is signalled until the end of input."""
+    """Applies signals until the end of input."""
     async for signal in signalled:
         if signal["kind"] == "candidate":
             line = json.loads(signal["payload"])
@@ -67,7 +68,7 @@ async def hear(peer, signalled):
 
 
 async def receive(peer):
-    # A channel of another name is none of the other side's business.
+    # The other side must ignore a channel with another name.
     peer.createDataChannel("chatter")
     channel = peer.createDataChannel("file-transfer")
     taken = Taken()
@@ -100,7 +101,7 @@ async def main():
     hearing = asyncio.create_task(hear(peer, signalled))
     if role["role"] == "receive":
         done = await receive(peer)
-        # As the published client does: as soon as it has all.
+        # Closes as soon as the archive is complete, like the published client.
         await peer.close()
         say(done=done)
     else:

@@ -1,4 +1,4 @@
-"""Agents of the bridge for the judge. They come back whenever they are sent away."""
+"""Bridge agents for the judge. They reconnect after every disconnect."""
 
 import asyncio
 import json
@@ -11,11 +11,11 @@ from websockets.exceptions import WebSocketException
 PAUSE = 0.1
 
 
-# A file that is bytes: the hub makes a link of it.
+# A file as bytes: the hub turns it into a link.
 FILE = {"name": "hello.txt", "url": "data:text/plain,hello", "type": "text/plain"}
 
 
-# The archive that is offered, whatever its hash is said to be.
+# The offered archive; its announced hash may differ.
 ARCHIVE = b"hello"
 
 
@@ -26,14 +26,14 @@ def offer(transfer):
 
 
 async def echo(send, message):
-    """Says what it is told; who asks for files gets an offer that is called like that."""
+    """Echoes the message; a request for files gets an offer with the message as its name."""
     await send(type="chunk", delta=message["content"])
     more = {"file_transfer_offer": offer(message["content"])} if message.get("with_files") else {}
     await send(type="done", result=message["content"], attachments=[FILE], **more)
 
 
 async def ask(send, message):
-    """Asks where it is told to; else ends its turn and waits for more."""
+    """Asks on request; otherwise ends its turn and waits for input."""
     if message["content"] == "ask":
         await send(type="ask", ask_id="q", kind="input", text="which one?")
     else:
@@ -48,15 +48,15 @@ AGENTS = {
     "echo": echo,
     "asker": ask,
     "sleeper": sleep,
-    # For whatever would disturb the others: it is changed, disconnected and forgotten.
+    # For disruptive operations: this agent is changed, disconnected and deleted.
     "doomed": echo,
-    # Tells its tickets to who waits for the archive, instead of using them.
+    # Passes its tickets to the test case instead of using them.
     "keeper": echo,
 }
 
 
 class Agents:
-    """The agents, attached as long as the block lasts."""
+    """The agents, attached within the block."""
 
     def __init__(self, url):
         self.http = url
@@ -79,7 +79,7 @@ class Agents:
         self.thread.join()
 
     async def over(self):
-        """Waits until everybody has hung up."""
+        """Waits until all agents have disconnected."""
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others, return_exceptions=True)
 
@@ -117,7 +117,7 @@ class Agents:
                 await ws.send(json.dumps(signal))
 
     def meet(self, ticket, offset, direction):
-        """Takes its part in an archive that goes through the hub."""
+        """Sends or receives an archive through the hub."""
         url = f"{self.http}/v1/transfers/{ticket}"
         try:
             if direction == "send":
@@ -125,5 +125,5 @@ class Agents:
             else:
                 requests.get(url, timeout=20)
         except requests.RequestException:
-            # The other party sent something else than it announced, and the hub has cut both off: no reason to leave.
+            # The other party sent other bytes than announced, and the hub closed both ends. The agent stays connected.
             pass

@@ -1,7 +1,6 @@
-"""What schemathesis is told of this hub: ids that exist, for every other test case, and where callbacks may go.
+"""Hooks for schemathesis: existing ids, for every second test case, and allowed callback URLs.
 
-What would disturb the run happens to things that are there for it: the agent `doomed`, tasks, tokens and callbacks that
-are made on the spot.
+Disruptive operations get their own targets: the agent `doomed`, and tasks, tokens and callbacks created on demand.
 """
 
 import itertools
@@ -18,15 +17,15 @@ DATA = json.loads(os.environ["JUDGE_DATA"])
 TALLY = open(DATA["tally"], "w")
 TURN = itertools.count()
 NUMBER = itertools.count()
-# Tasks that may still be open after the test case that they were made for.
+# Tasks that may still be open after their test case.
 MADE = []
-# Remotes that were added for a test case, or by one.
+# Remotes added for or by a test case.
 ADDED = []
-# Teams that were made for a test case, or by one.
+# Teams created for or by a test case.
 TEAMS = []
-# Peers that are kept or blocked for a test case, or by one.
+# Peers kept or blocked for or by a test case.
 KEPT = []
-# A server that is there to be dialled; nobody outside is ever called.
+# A local server to dial; no outside host is ever called.
 SERVER = DATA["server"]
 
 
@@ -68,7 +67,7 @@ def given_up():
 
 
 def doomed():
-    """It takes a moment to come back."""
+    """Waits until the agent has reconnected."""
     look_for("/v1/agents?online=true", lambda found: any(agent["id"] == "doomed" for agent in found["agents"]))
     return "doomed"
 
@@ -85,7 +84,7 @@ def remote():
 
 
 def team():
-    """A team of its own, with a task on its board."""
+    """A new team, with a task on its board."""
     id = f"team-{next(NUMBER)}"
     members = [{"name": "echo", "agent": "echo"}, {"name": "asker", "agent": "asker"}]
     ask("POST", "/v1/teams", {"id": id, "coordinator": "echo", "members": members})
@@ -103,7 +102,7 @@ def team_that_asks():
 
 
 def mend_team(operation, path, body):
-    """What only fits together by chance: names of members, and what is asked."""
+    """Fills in values that random data never matches: names of members, and questions."""
     if operation == "POST /v1/teams":
         members = [{"name": "echo", "agent": "echo"}]
         body |= {"id": f"team-{next(NUMBER)}", "coordinator": "echo", "members": members}
@@ -131,7 +130,7 @@ def mend_team(operation, path, body):
 
 
 def peer():
-    """A peer id that nobody else has: an Ed25519 key, as identity multihash, in base 58."""
+    """A new peer id: an Ed25519 key, as identity multihash, in base 58."""
     digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
     number = int.from_bytes(bytes.fromhex("002408011220") + os.urandom(32), "big")
     text = ""
@@ -152,7 +151,7 @@ def registration(id):
 
 
 def mend_peer(operation, path, body):
-    """What only fits together by chance: ids of peers."""
+    """Fills in values that random data never matches: ids of peers."""
     if operation == "POST /register":
         body.clear()
         body |= registration(peer())
@@ -166,7 +165,7 @@ def mend_peer(operation, path, body):
 
 
 def kept():
-    """A peer that the hub dials in vain: nobody outside is ever called."""
+    """An unreachable peer; no outside host is ever called."""
     id = peer()
     ask("POST", "/v1/peers", contact(id))
     KEPT.append(id)
@@ -178,7 +177,7 @@ def contact(id):
 
 
 def mend_contact(operation, path, body):
-    """What only fits together by chance: addresses and ids of peers."""
+    """Fills in values that random data never matches: addresses and ids of peers."""
     if operation == "POST /v1/peers":
         body.clear()
         body |= contact(peer())
@@ -190,20 +189,20 @@ ARCHIVE = b"hello"
 
 
 def offer():
-    """An archive that nobody knows."""
+    """A new archive."""
     size = {"zip_size": len(ARCHIVE), "zip_sha256": "ab" * 32, "file_count": 1}
     return {"transfer_id": f"transfer-{next(NUMBER)}"} | size
 
 
 def offered(agent="echo"):
-    """A transfer that an agent has offered."""
+    """A transfer offered by an agent."""
     id = offer()["transfer_id"]
     ask("POST", f"/v1/agents/{agent}/calls", {"text": id, "with_files": True, "stream": False})
     return id
 
 
 def offered_to_platform():
-    """A transfer that an agent has offered to the platform."""
+    """A transfer offered by an agent to the platform."""
     id = offer()["transfer_id"]
     body = {"agent_id": "echo", "session_id": "s", "request_id": f"files-{id}"}
     body |= {"content": id, "mode": "async", "callback_url": "/callback", "with_files": True}
@@ -214,14 +213,14 @@ def offered_to_platform():
 
 
 def announced(agent="echo"):
-    """A transfer that was announced to an agent."""
+    """A transfer announced to an agent."""
     body = offer()
     ask("POST", f"/v1/agents/{agent}/transfers", body)
     return body["transfer_id"]
 
 
 def meeting(method):
-    """A ticket with which an archive can be sent or received: the other party waits."""
+    """A ticket for sending or receiving an archive; the other party waits."""
     id = offered("keeper") if method == "PUT" else announced("keeper")
     path = f"/v1/agents/keeper/transfers/{id}"
     other = "GET" if method == "PUT" else "PUT"
@@ -237,7 +236,7 @@ def meeting(method):
 
 
 def mend_transfer(case, operation, path, body):
-    """What only fits together by chance: ids of transfers, and as many bytes as were offered."""
+    """Fills in values that random data never matches: ids of transfers, and bodies of the offered size."""
     case.query = {}
     if operation == "POST /v1/agents/{id}/transfers":
         body.clear()
@@ -262,13 +261,13 @@ def mend_transfer(case, operation, path, body):
 
 
 def ticket():
-    """A ticket that nobody has taken."""
+    """An unused ticket."""
     invite = ask("POST", "/v1/invites", {"agent": f"guest-{next(NUMBER)}"})
     return urlsplit(invite["url"]).path.split("/")[-1]
 
 
 def link():
-    """A new link to a file: what stands in its path, and its query."""
+    """A new link to a file: its path parameters, and its query."""
     status = "/api/task-status?agent_id=echo&request_id=told"
     told = look_for(status, lambda task: task["status"] == "completed")
     url = urlsplit(told["attachments"][0]["url"])
@@ -314,8 +313,8 @@ AGENTS = {"agent_id", "target_agent_id", "caller_agent_id"}
 
 
 def is_spared(operation, id):
-    """Whether the run would suffer: nobody waits for the agent that never answers, changes one that others need, or
-    revokes the judge's own token."""
+    """Whether a case would disrupt the run: it waits for the silent agent, changes a shared agent, or revokes the
+    judge's own token."""
     is_change = operation.startswith(("PATCH", "DELETE")) or operation.endswith("/disconnect")
     agents = ["echo", "asker", "sleeper", "keeper", "crew"] if is_change else ["sleeper"]
     return id in agents or id == DATA["token_id"]
@@ -326,14 +325,14 @@ def before_call(context, case, **kwargs):
     operation = case.operation.label
     path = case.path_parameters or {}
     body = case.body if isinstance(case.body, dict) else {}
-    # Nobody outside is ever called.
+    # No outside host is ever called.
     if isinstance(body.get("callback_url"), str):
         body |= {"callback_url": "/callback", "mode": "async"}
     if operation == "POST /v1/remotes" and isinstance(body.get("url"), str):
         body["url"] = SERVER
-        # There is nothing to read secrets from.
+        # `auth` names the source of a secret, and there is none.
         body.pop("auth", None)
-    # Nobody is there.
+    # The peer is unreachable, so only a kept peer can be added.
     if operation == "POST /v1/peers" and body.get("keep", False) is False:
         body["keep"] = True
     is_helped = next(TURN) % 2 == 0
@@ -349,7 +348,7 @@ def before_call(context, case, **kwargs):
     for name in AGENTS & body.keys():
         if is_helped or is_spared(operation, body[name]):
             body[name] = "doomed" if operation == "POST /api/disconnect" else "echo"
-    # An agent on a busy machine may need longer than the shortest time that can be asked for.
+    # An agent on a busy machine may exceed the shortest allowed timeout.
     for name in {"timeout", "idle"} & body.keys():
         if is_helped and isinstance(body[name], str):
             body[name] = "20s"
@@ -385,5 +384,5 @@ def after_call(context, case, response):
     while ADDED:
         requests.delete(f"{DATA['url']}/v1/remotes/{ADDED.pop()}", timeout=20)
     while MADE:
-        # It may have ended, which is as good.
+        # The task may have ended, which is fine too.
         requests.post(f"{DATA['url']}/v1/calls/{MADE.pop()}/cancel", timeout=20)

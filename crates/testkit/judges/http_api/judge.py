@@ -1,10 +1,10 @@
-"""An outside judge of the hub's HTTP API: schemathesis compares what the hub answers with what /openapi.json says.
+"""An outside judge of the hub's HTTP API: schemathesis compares the hub's responses with /openapi.json.
 
     python judge.py target/debug/jackfield
 
-Starts a hub in a temporary folder, attaches agents, and asks twice: without any credentials, as one may on loopback,
-and with the platform's secret and the token of somebody who owns nothing. Exit code 0 if every answer was as described,
-and every operation has succeeded at least once.
+Starts a hub in a temporary folder, attaches agents, and runs two passes: without any credentials, as allowed on
+loopback, and with the platform's secret and the token of an owner without agents. Exit code 0 if every response was as
+described, and every operation has succeeded at least once.
 """
 
 import json
@@ -27,12 +27,11 @@ CHECKS = [
     "content_type_conformance",
     "response_schema_conformance",
 ]
-# The first two never end: they watch for as long as somebody reads. The third speaks a protocol of its own, and has
-# judges of its own.
+# The first two are endless streams. The third is another protocol, with its own judges.
 EXCLUDED = ["get_v1_events", "get_v1_teams_id_events", "post_mcp"]
-# The description itself is read and not judged: schemathesis asks for it before it begins.
+# schemathesis fetches the description before the first test case.
 DESCRIPTION = "GET /openapi.json"
-# Test cases that are made up for each operation, besides those that the description itself suggests.
+# Generated test cases per operation, besides the examples of the description.
 EXAMPLES = 20
 # Each of the two passes takes about half a minute.
 PASS_LIMIT = 180
@@ -50,11 +49,11 @@ def wait_for(what, look):
 
 
 class Hub:
-    """A hub as `jackfield serve` runs it."""
+    """A hub, run by `jackfield serve`."""
 
     def __init__(self, program, folder, receiver):
         self.receiver = receiver
-        # With an administrator's token in its data directory the hub can prove itself.
+        # The administrator's token in the data directory lets the hub prove its identity.
         data = folder / "data"
         data.mkdir(mode=0o700)
         admin = data / "admin-token"
@@ -100,7 +99,7 @@ def team(id):
 
 
 def set_up(hub):
-    """What the operations need in order to succeed; the rest is made when it is needed, in `hooks.py`."""
+    """Prerequisites of successful operations; `hooks.py` creates the rest on demand."""
     online = "/v1/agents?online=true"
     wait_for("the agents", lambda: len(hub.ask("GET", online)["agents"]) == 5)
     call = {"text": "hello", "keep": True, "stream": False}
@@ -123,7 +122,7 @@ def set_up(hub):
 
 
 def operations(hub):
-    """What the hub says that it can do: its ids, by the names that the tally uses."""
+    """The operations of the hub: ids by the names used in the tally."""
     return {
         f"{method.upper()} {path}": operation["operationId"]
         for path, methods in hub.ask("GET", "/openapi.json")["paths"].items()
@@ -163,10 +162,10 @@ def judge(title, data, tally, headers):
 
 
 def count(tally, answers):
-    """Adds the answers of a pass: how often an operation was answered with which status."""
+    """Adds the responses of a pass: counts of statuses by operation."""
     for line in tally.read_text().splitlines():
         operation, method, status = json.loads(line)
-        # Some cases are about methods that the operation does not have.
+        # Some cases use methods that the operation doesn't have.
         if operation.startswith(method):
             statuses = answers.setdefault(operation, {})
             statuses[status] = statuses.get(status, 0) + 1
@@ -216,7 +215,7 @@ def main(program):
 
 try:
     main(sys.argv[1])
-except Exception as problem:  # whatever it is, somebody wants to see it
+except Exception as problem:  # any failure is shown to the caller
     print(f"FAILED: {type(problem).__name__}: {problem}")
     sys.exit(1)
 print("ok")

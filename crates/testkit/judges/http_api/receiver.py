@@ -1,4 +1,4 @@
-"""Who is called back: takes everything, except what is posted to /gone. It has the card of an A2A server, too."""
+"""The receiver of callbacks: accepts everything except posts to /gone. It also serves the card of an A2A server."""
 
 import json
 import threading

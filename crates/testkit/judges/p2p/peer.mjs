@@ -1,9 +1,9 @@
-// A peer of the published `libp2p` for JavaScript, written as the protocol's own document shows: it serves its card,
-// takes handoffs, and calls others.
+// A peer of the published `libp2p` for JavaScript, written like the protocol's own document: it serves its card, accepts
+// handoffs, and calls other peers.
 //
 //     NODE_PATH=…/node_modules node peer.mjs
 //
-// `peer.py` says what its lines are.
+// `peer.py` documents the lines.
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -12,14 +12,14 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
-// Node has it from version 22 on.
+// Built into Node since version 22.
 Promise.withResolvers ??= () => {
   const made = {};
   made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
   return made;
 };
 
-/** A package of NODE_PATH, where modules do not look by themselves. */
+/** Imports a package from NODE_PATH, which modules ignore. */
 async function load(name, entry = ".") {
   const folder = join(process.env.NODE_PATH, name);
   const { exports } = JSON.parse(readFileSync(join(folder, "package.json")));
@@ -39,21 +39,21 @@ const { multiaddr } = await load("@multiformats/multiaddr");
 const CARD = "/ai-agent/card/1.0.0";
 const HANDOFF = "/ai-agent/handoff/1.0.0";
 const STREAMED = "/ai-agent/handoff/1.1.0";
-// After so many seconds it gives up: a stream that it serves, a command that sets no time of its own.
+// Timeout in seconds of a served stream, and of a command without its own.
 const PATIENCE = 60;
 const SOON = 20;
-/** So much of a text is put into one line. */
+/** Maximum length of a text in a line. */
 const LINE = 32 << 10;
-/** What a relay lets through one circuit: enough for long answers. */
+/** A relay's limit per circuit: enough for long answers. */
 const CIRCUIT = { defaultDataLimit: BigInt(64 << 20), defaultDurationLimit: 600_000 };
-/** A relayed connection counts as limited here, where only streams run that ask to. And many may run at once. */
+/** Allows streams on relayed connections, which count as limited here, and many concurrent streams. */
 const ANYWHERE = { runOnLimitedConnection: true, maxInboundStreams: 512, maxOutboundStreams: 512 };
 
 const tell = (words) => console.log(JSON.stringify(words));
 const text = (bytes) => Buffer.from(bytes).toString();
 const bytes = (value) => new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
 
-/** The value of some JSON, or nothing. */
+/** Parses JSON; undefined on error. */
 function parsed(data) {
   try {
     return JSON.parse(text(data));
@@ -62,7 +62,7 @@ function parsed(data) {
   }
 }
 
-/** What the protocol answers when it does not answer. */
+/** An error in the protocol's format. */
 class Refusal extends Error {
   constructor(error, code) {
     super(error);
@@ -70,7 +70,7 @@ class Refusal extends Error {
   }
 }
 
-/** Rejects when the seconds are over. */
+/** Rejects after a timeout in seconds. */
 async function within(seconds, work) {
   const over = new AbortController();
   const late = sleep(seconds * 1000, undefined, { signal: over.signal }).then(() => {
@@ -93,7 +93,7 @@ function broken(stream) {
   });
 }
 
-/** What came, by how many reads, and how it ended. */
+/** The received bytes, the number of reads, and the end. */
 async function read(stream, reading, heard = () => {}) {
   const pieces = [];
   const came = (end) => ({ data: Buffer.concat(pieces), reads: pieces.length, end });
@@ -110,7 +110,7 @@ async function read(stream, reading, heard = () => {}) {
   return came("fin");
 }
 
-/** One release lets one stream go on, of those that still live. */
+/** Each release continues one live stream. */
 const releases = {
   permits: 0,
   waiting: [],
@@ -155,7 +155,7 @@ class Peer {
     });
     await peer.serve(HANDOFF, (stream, connection) => peer.serveHandoff(stream, connection));
     await peer.serve(STREAMED, (stream, connection) => peer.serveHandoff(stream, connection));
-    // Whoever it meets while it starts is told what it knows.
+    // Started last, so that the first connections see all protocols.
     await peer.node.start();
     return peer;
   }
@@ -174,7 +174,7 @@ class Peer {
     return this.node.handle(protocol, handle, ANYWHERE);
   }
 
-  /** One write, as far as the stream takes it in one. */
+  /** A write, as large as the stream accepts. */
   async say(stream, body) {
     await this.write(stream, body);
     await stream.close();
@@ -205,7 +205,7 @@ class Peer {
     await this.say(stream, bytes(line));
   }
 
-  /** The last frame of an answer; what is too long for a line goes before it in pieces. */
+  /** Writes the last frame of an answer; text too long for a line is sent in pieces before. */
   async framed(stream, data) {
     if (typeof data !== "string" || data.length < LINE) return { type: "result", data };
     for (let seq = 0; seq * LINE < data.length; seq += 1) {
@@ -215,7 +215,7 @@ class Peer {
     return { type: "result" };
   }
 
-  /** What is answered: a text, or a value for JSON. */
+  /** The answer: a text, or a JSON value. */
   async answer({ path, params, input_data: given = null }, stream) {
     params ??= {};
     if (path === "/slow") await releases.take(stream);
@@ -245,7 +245,7 @@ class Peer {
   async flood(stream) {
     for (let seq = 0; seq < 2048; seq += 1) {
       const frame = bytes(JSON.stringify({ type: "chunk", seq, data: "x".repeat(LINE) }) + "\n");
-      // What `onDrain` promises is kept once only.
+      // The promise of `onDrain` resolves only once.
       if (!stream.send(frame)) await once(stream, "drain");
     }
     await this.say(stream, bytes('{"type":"result"}\n'));
@@ -307,7 +307,7 @@ class Peer {
     releases.give();
   }
 
-  /** Waits until the monitor of connections has pinged so many times and was answered. */
+  /** Waits until the connection monitor has this many answered pings. */
   async pinged({ peer, times }) {
     const [connection] = this.node.getConnections().filter(({ remotePeer }) => `${remotePeer}` === peer);
     for (let time = 0; time < times; time += 1) {
@@ -352,7 +352,7 @@ async function obey(peer, command) {
 const lines = createInterface({ input: process.stdin });
 let peer;
 lines.on("line", async (line) => {
-  // The first line makes the peer; the next ones wait for it.
+  // The first line creates the peer; the following lines wait for it.
   if (peer) return obey(await peer, JSON.parse(line));
   peer = Peer.start(JSON.parse(line));
   const { node } = await peer;

@@ -1,54 +1,54 @@
-"""A peer of the published `libp2p` for Python, written as the protocol's own document shows: it serves its card, takes
-handoffs, and calls others. `peer.mjs` is the same in JavaScript.
+"""A peer of the published `libp2p` for Python, written like the protocol's own document: it serves its card, accepts
+handoffs, and calls other peers. `peer.mjs` is the same in JavaScript.
 
     python peer.py
 
-then type lines of JSON; it answers with lines of JSON and is gone when its input is closed. The first line is how it
-is: {"card": {...}} and, if wanted,
+then type lines of JSON; the peer answers with lines of JSON and exits when standard input is closed. The first line is the
+configuration: {"card": {...}} and optionally
 
-    "listen": ["/ip4/127.0.0.1/tcp/0"]    where it listens; in Python also /ip4/127.0.0.1/udp/0/quic-v1
-    "reading": "once" | "json" | "end"    how a handoff is read: by one read as the document has it, until a JSON value
-                                          is complete, or until the caller closes its side
-    "seed": 64 hex digits                 its identity; a new one otherwise
-    "key": "ed25519" | "rsa"              of which kind a new one is
-    "relay": true                         it relays for others (JavaScript only)
-    "pings": false                        it answers no pings (JavaScript only)
-    "monitor": N                          it pings every N milliseconds, and gives up who does not answer (JavaScript only)
+    "listen": ["/ip4/127.0.0.1/tcp/0"]    listen addresses; in Python also /ip4/127.0.0.1/udp/0/quic-v1
+    "reading": "once" | "json" | "end"    how a handoff is read: by a single read as in the document, until a JSON
+                                          value is complete, or until the caller closes its side
+    "seed": 64 hex digits                 identity; random by default
+    "key": "ed25519" | "rsa"              kind of a random identity
+    "relay": true                         acts as a relay (JavaScript only)
+    "pings": false                        answers no pings (JavaScript only)
+    "monitor": N                          pings every N milliseconds, and disconnects silent peers (JavaScript only)
 
-It says {"event": "ready", "peer_id": ..., "addrs": [...]}. Each further line is a command with an `id`, which is in its
-answer again; commands run beside each other:
+The peer prints {"event": "ready", "peer_id": ..., "addrs": [...]}. Each further line is a command with an `id`, which is
+repeated in the answer; commands run concurrently:
 
-    {"id": 1, "do": "card", "addr": A}                      with "greeting": TEXT that is written first
+    {"id": 1, "do": "card", "addr": A}                      optional "greeting": TEXT is written first
     {"id": 2, "do": "handoff", "addr": A, "request": {...}} or "raw": TEXT in place of the request; "half_close": true
-    {"id": 3, "do": "reserve", "relay": A}                  from now on it can be reached through that relay
+    {"id": 3, "do": "reserve", "relay": A}                  makes the peer reachable through the relay
     {"id": 4, "do": "connect", "addr": A}
     {"id": 5, "do": "disconnect", "peer": P}
-    {"id": 6, "do": "cancel", "of": 2}                      resets the stream of that command, which then fails
-    {"id": 7, "do": "release"}                              lets one `/slow` answer
-    {"id": 8, "do": "peers"}                                who is connected
-    {"id": 9, "do": "show", "card": {...}}                  another card from now on
-    {"id": 11, "do": "pinged", "peer": P, "times": N}       waits until it has pinged so often (JavaScript only)
+    {"id": 6, "do": "cancel", "of": 2}                      resets the stream of that command, which fails
+    {"id": 7, "do": "release"}                              continues one `/slow`
+    {"id": 8, "do": "peers"}                                connected peers
+    {"id": 9, "do": "show", "card": {...}}                  replaces the card
+    {"id": 11, "do": "pinged", "peer": P, "times": N}       waits for this number of pings (JavaScript only)
     {"id": 10, "do": "sign", "text": TEXT}                  answers {"signature": ..., "public_key": ...} in base64
 
 `card` and `handoff` take "reading": "once" | "end" (end), "protocols": [...], and "tell": true for an event with every
-read. An address with /p2p-circuit goes through the relay that it names. Answers:
+read. An address with /p2p-circuit uses the named relay. Answers:
 
     {"id": 2, "ok": true, "body": TEXT, "bytes": N, "reads": N, "end": "fin" | "reset" | "unread", "protocol": P}
-    {"id": 2, "ok": false, "error": TEXT, "bytes": N}       also when "within" (20) seconds are over; N came until then
+    {"id": 2, "ok": false, "error": TEXT, "bytes": N}       also after the timeout "within" (20 s); N bytes so far
 
-A handoff that came is told as {"event": "handoff", "peer": P, "protocol": P, "body": TEXT, "bytes": N} before it is
-answered, a card that was given as {"event": "shown"}; {"event": "lost", "protocol": P, "error": TEXT} says that the
-caller reset the stream, in Python not before the answer is written. The path says how it is answered:
+A received handoff is printed as {"event": "handoff", "peer": P, "protocol": P, "body": TEXT, "bytes": N} before the
+answer, a served card as {"event": "shown"}, and a reset by the caller as {"event": "lost", "protocol": P, "error": TEXT}, in
+Python only after the answer is written. The path selects the answer:
 
     /echo    the input data
     /large   a JSON string, params.bytes long with its quotes
     /slow    the input data, after a `release`
     /error   {"error": params.error, "code": params.code}
-    /count   "1 2 3 " up to params.to; over /ai-agent/handoff/1.1.0 (JavaScript only) as frames, one chunk for each
-             number, and a `release` before each but the first
-    /flood   64 MiB as frames, as fast as they can be sent (JavaScript only)
-    /mute    nothing, only the close
-    /reset   the stream is reset
+    /count   "1 2 3 " up to params.to; over /ai-agent/handoff/1.1.0 (JavaScript only) as frames, a chunk per number,
+             and a `release` before each except the first
+    /flood   64 MiB as frames, as fast as possible (JavaScript only)
+    /mute    only closes the stream
+    /reset   resets the stream
     /{goal}  {"goal": params.goal, "input": the input data}
 """
 
@@ -72,7 +72,7 @@ from libp2p.tools.anyio_service import background_trio_service
 
 CARD = "/ai-agent/card/1.0.0"
 HANDOFF = "/ai-agent/handoff/1.0.0"
-# After so many seconds it gives up: a stream that it serves, a command that sets no time of its own.
+# Timeout in seconds of a served stream, and of a command without its own.
 PATIENCE = 60
 SOON = 20
 
@@ -86,7 +86,7 @@ def text(data):
 
 
 def is_complete(data):
-    """Whether a JSON object is all there. It is parsed only when it looks so: there may be a thousand pieces."""
+    """Whether a JSON object is complete. Parses only if the last byte fits: there may be a thousand pieces."""
     try:
         return data.endswith(b"}") and json.loads(data) is not None
     except ValueError:
@@ -94,7 +94,7 @@ def is_complete(data):
 
 
 class Refusal(Exception):
-    """What the protocol answers when it does not answer."""
+    """An error in the protocol's format."""
 
     def __init__(self, error, code):
         super().__init__(error)
@@ -102,7 +102,7 @@ class Refusal(Exception):
 
 
 async def read(stream, reading, heard=lambda data: None):
-    """What came, by how many reads, and how it ended."""
+    """The received bytes, the number of reads, and the end."""
     data, reads = b"", 0
     try:
         while True:
@@ -197,7 +197,7 @@ class Peer:
     # As a client.
 
     async def reach(self, addr):
-        """The id of the peer, when there is a connection to it."""
+        """Connects to the peer, and returns its id."""
         addr = multiaddr.Multiaddr(addr)
         if "p2p-circuit" not in [protocol.name for protocol in addr.protocols()]:
             info = info_from_p2p_addr(addr)
@@ -317,7 +317,7 @@ async def main():
             tell(event="ready", peer_id=str(peer.host.get_id()), addrs=[str(addr) for addr in peer.host.get_addrs()])
             async for line in lines:
                 nursery.start_soon(peer.obey, json.loads(line))
-            # Nobody waits for what is open.
+            # Open streams are not awaited.
             os._exit(0)
 
 

@@ -1,4 +1,4 @@
-//! The A2A door through a whole hub: the seed's commands and published clients, with agents of other doors behind it.
+//! The A2A door through a whole hub: documented commands and published clients, with agents of other doors behind it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,7 +8,7 @@ mod seed;
 
 use serde_json::{Value, json};
 
-/// The request of the seed, for this agent.
+/// The documented request of Agno's dialect, for this agent.
 fn hello(agent: &str) -> Value {
     json!({
         "jsonrpc": "2.0",

@@ -1,5 +1,5 @@
-//! Published A2A servers of other authors as agents of a hub: each is called from every door. `cargo xtask test` prepares
-//! them; without them their tests only say so.
+//! Published A2A servers of other authors as agents of a hub, each called from every door. `cargo xtask test` installs
+//! them; without them their tests only print a notice.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

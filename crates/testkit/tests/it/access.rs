@@ -1,11 +1,11 @@
-//! Who may do what: every operation of every door, asked for by every kind of caller, compared with the table in
+//! Access control: every operation of every door, requested by every kind of caller, compared with the table in
 //! docs/access.md. `JACKFIELD_WRITE_ACCESS=1` writes the table anew.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod asked;
+mod fixture;
 mod rows;
-mod scene;
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
@@ -16,11 +16,11 @@ use reqwest::{Client, Method};
 
 use self::{
     asked::{Answer, Cell},
+    fixture::{AccessFixture, Caller},
     rows::{Row, rows},
-    scene::{Caller, Scene},
 };
 
-/// Above the table.
+/// Text above the table.
 const HEAD: &str = "# Who may do what
 
 This table shows the hub's answer to every operation of every protocol, for every kind of caller. A test checks every cell.
@@ -54,10 +54,10 @@ async fn every_operation_answers_every_caller_as_the_table_says() {
     let rows = rows();
     let mut columns = Vec::new();
     for caller in Caller::ALL {
-        let scene = Scene::new(caller).await;
+        let fixture = AccessFixture::new(caller).await;
         let mut column = Vec::new();
         for row in &rows {
-            column.push(Answer::to(&scene, row).await);
+            column.push(Answer::to(&fixture, row).await);
         }
         columns.push(column);
     }
@@ -66,7 +66,7 @@ async fn every_operation_answers_every_caller_as_the_table_says() {
     writeln!(page, "| operation | {} |", names.join(" | ")).unwrap();
     writeln!(page, "|---|{}", "---|".repeat(names.len())).unwrap();
     for (at, row) in rows.iter().enumerate() {
-        // What tells nobody of ann's things is no list of things.
+        // An operation is a list only if at least one caller sees ann's things in it.
         let is_list = columns.iter().any(|column| column[at].tells_of_ann);
         let cells = columns.iter().map(|column| column[at].cell(is_list));
         let cells: Vec<Cell> = cells.collect();
@@ -86,8 +86,8 @@ async fn every_operation_answers_every_caller_as_the_table_says() {
         std::fs::write(&path, &page).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    for (is, said) in page.lines().zip(written.lines()) {
-        assert_eq!(is, said, "docs/access.md says something else");
+    for (is, expected) in page.lines().zip(written.lines()) {
+        assert_eq!(is, expected, "docs/access.md says something else");
     }
     assert_eq!(page.lines().count(), written.lines().count());
 }
@@ -121,7 +121,7 @@ async fn the_routes_without_a_token_are_those_that_are_listed() {
         config.p2p.enabled = true;
     })
     .await;
-    // An agent that everyone may call: its card is the only thing that opens by that.
+    // An agent that everyone may call: sharing makes its card public, and nothing else.
     let _agent = FakeAgent::attach(hub.hub(), "id");
     let (local, id) = (Principal::local(), AgentId::parse("id").unwrap());
     let shared = hub

@@ -1,4 +1,5 @@
-//! The Agora door at the level of raw frames: a real hub on a free port, somebody else's WebSocket client.
+//! The Agora door at the level of raw frames: a real hub on a free port, another author's WebSocket
+//! client.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +17,7 @@ use jackfield_core::{
 use jackfield_model::AgentId;
 use jackfield_testkit::{SOON, TestHub};
 
-/// Watches an agent come and go.
+/// Watches an agent's presence.
 fn watch(hub: &TestHub, id: &str) -> Watching {
     let filter = TapFilter {
         agent: Some(AgentId::parse(id).unwrap()),
@@ -25,7 +26,7 @@ fn watch(hub: &TestHub, id: &str) -> Watching {
     hub.hub().taps().watch(Principal::local(), filter)
 }
 
-/// Waits until the hub has noticed that an agent left.
+/// Waits until the hub reports the agent as offline.
 async fn until_offline(watching: &mut Watching) {
     let offline = async { while !matches!(watching.next().await.sight, Sight::Offline) {} };
     tokio::time::timeout(SOON, offline)

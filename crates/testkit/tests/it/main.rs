@@ -1,4 +1,4 @@
-//! A whole hub with every protocol: one program for all tests of promises that hold across protocols.
+//! A whole hub with every protocol: promises across protocols. All tests link as a single program.
 
 mod a2a;
 mod a2a_remote;

@@ -1,6 +1,6 @@
-//! Every pair of protocols, and every topic between them: what `jackfield_hub::matrix` says is what is seen. A hub for each
-//! cell, a caller and an agent that write raw frames, step by step. What published clients of each protocol make of the
-//! same is tested with each protocol; here nothing stands between the test and the wire.
+//! Every pair of protocols, and every topic between them: the observed behaviour must match `jackfield_hub::matrix`.
+//! Each cell has its own hub, and a caller and an agent with raw frames, step by step. Tests with published clients are
+//! in each protocol's folder; here only raw bytes are used.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -9,11 +9,11 @@ mod callees;
 mod caller;
 mod callers;
 mod cells;
-mod heard;
+mod event;
 mod node;
 mod page;
 mod protocol;
-mod stage;
+mod setup;
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
@@ -22,13 +22,13 @@ use jackfield_hub::matrix::Topic;
 
 use crate::matrix::{callee::Callee, caller::Caller};
 
-/// Plays all topics between a caller and an agent at once, and tells of every cell that is not as the table says.
+/// Runs all topics between a caller and an agent at once, and reports every cell that differs from the table.
 async fn pair<C: Caller, A: Callee>() {
     let cells = Topic::ALL.map(|topic| async move {
-        let cell = AssertUnwindSafe(Box::pin(cells::play::<C, A>(topic)));
+        let cell = AssertUnwindSafe(Box::pin(cells::run_cell::<C, A>(topic)));
         cell.catch_unwind().await.err().map(|why| {
-            let said = C::PROTOCOL.calls(A::PROTOCOL, topic);
-            format!("{} ({}): {}", topic.name(), said.word(), words(&*why))
+            let expected = C::PROTOCOL.calls(A::PROTOCOL, topic);
+            format!("{} ({}): {}", topic.name(), expected.word(), words(&*why))
         })
     });
     let failed: Vec<_> = join_all(cells).await.into_iter().flatten().collect();
@@ -40,7 +40,7 @@ async fn pair<C: Caller, A: Callee>() {
     );
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn words(why: &(dyn Any + Send)) -> &str {
     let text = why.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| why.downcast_ref::<&str>().copied())

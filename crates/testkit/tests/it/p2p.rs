@@ -1,5 +1,5 @@
-//! The p2p door among real peers: hubs on free ports, and published libp2p programs of other authors that call their
-//! agents and are their agents. `cargo xtask test` prepares the programs; without them their tests only say so.
+//! The p2p door among real peers: hubs on free ports, and published libp2p programs of other authors as callers and
+//! as agents. `cargo xtask test` installs the programs; without them their tests only print a notice.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! The kit itself works: two agents meet through a real hub.
+//! The testkit itself works: two agents communicate through a real hub.
 
 use jackfield_model::{End, Event};
 use jackfield_testkit::{FakeAgent, TestHub, fake_request};

@@ -1,22 +1,22 @@
-//! Teams through a whole hub: a scripted copy of the published web client watches and steers them, their members are raw
-//! bridge and Agora agents, and callers of every door call them. What the door does alone is tested where the door is.
+//! Teams through a whole hub: a scripted copy of the published web client watches and controls them, their members are
+//! raw bridge and Agora agents, and callers of every door call them. The door's own tests are in its crate.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod cast;
 mod cuts;
-mod day;
 mod doors;
 mod flat;
+mod members;
 mod nested;
 mod rules;
+mod scenario;
 
 use jackfield_testkit::{TestHub, WebClient};
 use serde_json::{Value, json};
 
-use crate::team::cast::Player;
+use crate::team::members::MemberAgent;
 
-/// Makes a team; the first member leads.
+/// Creates a team; the first member is the coordinator.
 async fn make_team(hub: &TestHub, id: &str, members: Value) {
     let coordinator = &members[0]["name"];
     let body = json!({"id": id, "coordinator": coordinator, "members": members});
@@ -24,17 +24,17 @@ async fn make_team(hub: &TestHub, id: &str, members: Value) {
     assert_eq!(status, 201, "{answer}");
 }
 
-/// A hub with a team `duo` of `lead` and `dev`, and a client that watches it.
-async fn duo() -> (TestHub, Player, Player, WebClient) {
+/// A hub with a team `duo` of `lead` and `dev`, and a client that watches the team.
+async fn duo() -> (TestHub, MemberAgent, MemberAgent, WebClient) {
     let hub = TestHub::start().await;
     let (lead, dev, user) = duo_of(&hub).await;
     (hub, lead, dev, user)
 }
 
 /// The same on this hub.
-async fn duo_of(hub: &TestHub) -> (Player, Player, WebClient) {
-    let lead = Player::join(hub, "agent-lead").await;
-    let dev = Player::join(hub, "agent-dev").await;
+async fn duo_of(hub: &TestHub) -> (MemberAgent, MemberAgent, WebClient) {
+    let lead = MemberAgent::join(hub, "agent-lead").await;
+    let dev = MemberAgent::join(hub, "agent-dev").await;
     let members =
         json!([{"name": "lead", "agent": "agent-lead"}, {"name": "dev", "agent": "agent-dev"}]);
     make_team(hub, "duo", members).await;

@@ -1,5 +1,5 @@
-//! Bursts through three nested teams, as their viewers see them over real sockets: nobody who reads loses anything beside
-//! one who does not, memory stays bounded, and whoever was too slow is told what it missed.
+//! Bursts through three nested teams, as seen by viewers over real sockets: readers lose no event beside a stalled
+//! viewer, memory stays bounded, and a viewer that was too slow gets the number of missed events.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -23,7 +23,7 @@ use tokio::{
 
 const BURST: u64 = 100_000;
 
-/// Held by each test, since they look at the memory of the whole process.
+/// Held by each test, since the tests measure the memory of the whole process.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// `t1` with `boss` and the team `back`, which is `t2` with `lead` and the team `db`, which is `t3` with `dba`.
@@ -49,9 +49,9 @@ impl Nested {
         Self { agents }
     }
 
-    /// Asks `t1`, whose boss asks `t2`, whose lead asks `t3`.
-    async fn ask(&self, hub: &TestHub) -> Asked {
-        let mut asked = Asked {
+    /// Calls `t1`, whose boss calls `t2`, whose lead calls `t3`.
+    async fn ask(&self, hub: &TestHub) -> NestedCalls {
+        let mut asked = NestedCalls {
             calls: Vec::new(),
             answers: Vec::new(),
         };
@@ -73,39 +73,38 @@ impl Nested {
     }
 }
 
-/// The calls of the three, outermost first, and what they are answered.
-struct Asked {
+/// The calls of the three teams, outermost first, and their replies.
+struct NestedCalls {
     calls: Vec<AgentHandle>,
     answers: Vec<JoinSet<(String, End)>>,
 }
 
-impl Asked {
-    /// The innermost agent says so many pieces in one go; then all are done, from the inside out. Gives what the innermost
-    /// caller heard.
+impl NestedCalls {
+    /// Sends this many pieces at once from the innermost agent, then ends all calls from the inside out. Returns the
+    /// innermost caller's text.
     async fn burst(mut self, pieces: u64) -> String {
         let says = self.calls.pop().unwrap();
         for piece in 0..pieces {
             says.push(Event::text(format!("{piece:06} of them ")));
         }
         says.finish(End::done());
-        let heard = self.heard().await;
+        let caller_text = self.caller_text().await;
         while let Some(says) = self.calls.pop() {
             says.finish(End::done());
-            self.heard().await;
+            self.caller_text().await;
         }
-        heard
+        caller_text
     }
 
-    /// What the innermost caller that still waits has heard in all.
-    async fn heard(&mut self) -> String {
+    /// Returns the whole text of the innermost waiting caller.
+    async fn caller_text(&mut self) -> String {
         let mut answer = self.answers.pop().unwrap();
         let (text, _) = answer.join_next().await.unwrap().unwrap();
         text
     }
 }
 
-/// The number of an event; nothing for what has none. Far quicker than taking the frame apart, and a quote in what was said
-/// would be escaped.
+/// The sequence number of an event, if any. Far faster than parsing the frame; quotes within text are escaped.
 fn sequence(frame: &str) -> Option<u64> {
     let (_, number) = frame.rsplit_once("\"sequence\":")?;
     let end = number.find(|c: char| !c.is_ascii_digit())?;
@@ -116,21 +115,21 @@ fn parsed(frame: &str) -> Value {
     serde_json::from_str(frame).unwrap()
 }
 
-/// What one viewer saw. Every event comes once and in its place, or is told to be missed there.
+/// A viewer's observations. Every event must arrive once and in order, or be reported as missed.
 #[derive(Debug, Default)]
-struct Sights {
+struct ViewerLog {
     /// The number of the last event.
     last: u64,
     /// Pieces of answers.
     pieces: u64,
-    /// How often something was missed, and how many events that were.
+    /// Number of gaps, and of missed events.
     gaps: u64,
     missed: u64,
 }
 
-impl Sights {
-    /// Notes a frame.
-    fn see(&mut self, frame: &str) {
+impl ViewerLog {
+    /// Records a frame.
+    fn record(&mut self, frame: &str) {
         if let Some(sequence) = sequence(frame) {
             assert_eq!(sequence, self.last + 1, "{frame}");
             self.last = sequence;
@@ -145,10 +144,10 @@ impl Sights {
         self.pieces += u64::from(frame.starts_with(r#"{"type":"SEGMENT_CONTENT""#));
     }
 
-    /// Reads on until the event with this number.
-    async fn see_until(&mut self, raw: &mut Raw, last: u64) {
+    /// Reads until the event with this number.
+    async fn read_until(&mut self, raw: &mut Raw, last: u64) {
         while self.last < last {
-            self.see(&raw.text().await);
+            self.record(&raw.text().await);
         }
     }
 }
@@ -158,7 +157,7 @@ async fn view(hub: &TestHub) -> Raw {
     Raw::connect(hub.addr(), "/ws/agent-team/t1").await
 }
 
-/// One that has little room between the hub and itself.
+/// A viewer with a small receive buffer.
 async fn view_narrow(hub: &TestHub) -> Raw {
     Raw::connect_narrow(hub.addr(), "/ws/agent-team/t1").await
 }
@@ -170,7 +169,7 @@ async fn last_sequence(hub: &TestHub) -> u64 {
     team["run"]["sequence"].as_u64().unwrap()
 }
 
-/// Resident memory of this process: now, and at most so far. Only Linux tells.
+/// Resident memory of this process: current and peak. Linux only.
 fn memory() -> Option<(usize, usize)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let field = |name: &str| {
@@ -185,7 +184,7 @@ fn memory() -> Option<(usize, usize)> {
 async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_that_is_stalled() {
     let _alone = ALONE.lock().await;
     let hub = TestHub::start_with(|config| {
-        // However slow the machine is, the one that is stalled is not given up before the others are done.
+        // The stalled viewer must outlast the other viewers, even on a slow machine.
         config.limits.write_stuck = Span::secs(600);
     })
     .await;
@@ -197,15 +196,15 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
         let (mut raw, there) = (view(&hub).await, there.clone());
         viewers.spawn(async move {
             there.wait().await;
-            // The last of all is that the outermost team rests.
-            let mut sights = Sights::default();
+            // The last event is the idle state of the outermost team.
+            let mut viewer_log = ViewerLog::default();
             loop {
                 let frame = raw.text().await;
-                sights.see(&frame);
-                if sights.last > BURST && frame.starts_with(r#"{"type":"TEAM_STATUS""#) {
+                viewer_log.record(&frame);
+                if viewer_log.last > BURST && frame.starts_with(r#"{"type":"TEAM_STATUS""#) {
                     let status = &parsed(&frame)["payload"];
                     if status["new_status"] == "idle" && status["sub_team_node_name"].is_null() {
-                        return sights;
+                        return viewer_log;
                     }
                 }
             }
@@ -213,16 +212,20 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
     }
     there.wait().await;
     let before = memory();
-    let heard = nested.ask(&hub).await.burst(BURST).await;
-    assert_eq!(heard.len() as u64, BURST * 15, "the caller lost nothing");
+    let caller_text = nested.ask(&hub).await.burst(BURST).await;
+    assert_eq!(
+        caller_text.len() as u64,
+        BURST * 15,
+        "the caller lost nothing"
+    );
     let last = last_sequence(&hub).await;
-    while let Some(sights) = viewers.join_next().await {
-        let sights = sights.unwrap();
-        assert_eq!((sights.last, sights.gaps), (last, 0));
-        assert_eq!(sights.pieces, BURST);
+    while let Some(viewer_log) = viewers.join_next().await {
+        let viewer_log = viewer_log.unwrap();
+        assert_eq!((viewer_log.last, viewer_log.gaps), (last, 0));
+        assert_eq!(viewer_log.pieces, BURST);
     }
-    // The ring may have 192 MiB for the one that is stalled. The rest is for what the viewers in this process hold and for what
-    // the allocator keeps; ten queues of 100,000 frames would be 700 MiB.
+    // The ring may hold 192 MiB for the stalled viewer. The rest is for the viewers in this process and for the
+    // allocator; ten queues of 100,000 frames would be 700 MiB.
     if let (Some((before, _)), Some((_, most))) = (before, memory()) {
         let grown = (most - before) >> 20;
         println!("grown by {grown} MiB");
@@ -233,12 +236,13 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
         team_tail,
         ..
     } = hub.config.limits;
-    // Three teams keep a tail each. What is more is for the one that is stalled: it was there all the time.
+    // Three teams keep a tail each. The remaining bytes are for the stalled viewer, so it was connected all
+    // the time.
     let held = ring_bytes(&hub, 3 * team_tail.0).await;
     assert!(held <= team_ring.0 + 2 * team_tail.0, "{held}");
 }
 
-/// What all rings hold, as the hub counts it once a second; waits until that is more than `least`.
+/// The bytes of all rings, as the hub counts them once a second; waits for more than `least`.
 async fn ring_bytes(hub: &TestHub, least: usize) -> usize {
     let counted = async {
         loop {
@@ -265,12 +269,12 @@ async fn what_a_runtime_publishes_in_a_burst_reaches_them_as_well() {
     let mut viewers = JoinSet::new();
     for _ in 0..9 {
         let mut raw = view(&hub).await;
-        // It is there when it has been greeted.
+        // The viewer is attached once it has the greeting.
         assert!(raw.text().await.starts_with(r#"{"type":"CONNECTED""#));
         viewers.spawn(async move {
-            let mut sights = Sights::default();
-            sights.see_until(&mut raw, BURST).await;
-            sights
+            let mut viewer_log = ViewerLog::default();
+            viewer_log.read_until(&mut raw, BURST).await;
+            viewer_log
         });
     }
     let web = hub.web();
@@ -283,14 +287,14 @@ async fn what_a_runtime_publishes_in_a_burst_reaches_them_as_well() {
         assert_eq!(answer["accepted"], AT_ONCE);
         assert_eq!(answer["last_sequence"], first + AT_ONCE);
     }
-    while let Some(sights) = viewers.join_next().await {
-        let sights = sights.unwrap();
-        assert_eq!((sights.last, sights.gaps), (BURST, 0));
-        assert_eq!(sights.pieces, BURST);
+    while let Some(viewer_log) = viewers.join_next().await {
+        let viewer_log = viewer_log.unwrap();
+        assert_eq!((viewer_log.last, viewer_log.gaps), (BURST, 0));
+        assert_eq!(viewer_log.pieces, BURST);
     }
 }
 
-/// An event of `dba`, as an outside runtime publishes it.
+/// An event of `dba`, as published by an outside runtime.
 fn envelope(number: u64) -> String {
     format!(
         r#"{{"team_id":"t3","event_source_type":"AGENT","data":{{"agent_name":"dba","agent_event":{{"agent_id":"a3","event_type":"segment_event","data":{{"type":"SEGMENT_CONTENT","segment_id":"s","segment_type":"text","payload":{{"delta":"{number:06} of them "}}}}}}}}}}"#
@@ -310,14 +314,20 @@ async fn a_viewer_that_lags_beyond_the_ring_is_told_what_it_missed_and_sees_the_
     let mut slow = view_narrow(&hub).await;
     nested.ask(&hub).await.burst(SMALL).await;
     let last = last_sequence(&hub).await;
-    let mut sights = Sights::default();
-    sights.see_until(&mut slow, last).await;
-    assert!(sights.gaps > 0, "{sights:?}");
-    assert!(sights.missed > 0 && sights.pieces < SMALL, "{sights:?}");
-    // It goes on like everybody else.
-    let before = (sights.gaps, sights.pieces);
+    let mut viewer_log = ViewerLog::default();
+    viewer_log.read_until(&mut slow, last).await;
+    assert!(viewer_log.gaps > 0, "{viewer_log:?}");
+    assert!(
+        viewer_log.missed > 0 && viewer_log.pieces < SMALL,
+        "{viewer_log:?}"
+    );
+    // The viewer continues like any other.
+    let before = (viewer_log.gaps, viewer_log.pieces);
     nested.ask(&hub).await.burst(1).await;
     let last = last_sequence(&hub).await;
-    sights.see_until(&mut slow, last).await;
-    assert_eq!((sights.gaps, sights.pieces), (before.0, before.1 + 1));
+    viewer_log.read_until(&mut slow, last).await;
+    assert_eq!(
+        (viewer_log.gaps, viewer_log.pieces),
+        (before.0, before.1 + 1)
+    );
 }

@@ -1,5 +1,5 @@
-//! Who is let in without a token: programs of this machine, and nobody through a proxy. Raw requests to every door of a real
-//! hub on a free port.
+//! Access without a token: for local programs, and never through a proxy. Raw requests to every door of a real hub on a
+//! free port.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -7,7 +7,7 @@ use jackfield_testkit::{Raw, TestHub, bridge_register};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-/// What proxies and tunnels say of those for whom they connect. All names that are known stand beside the gatekeeper.
+/// Headers of proxies and tunnels about their clients. The full list is in the gatekeeper.
 const TRACES: [(&str, &str); 6] = [
     ("forwarded", "for=203.0.113.7"),
     ("via", "1.1 proxy"),
@@ -42,7 +42,7 @@ fn requests() -> Vec<(Method, &'static str, Value)> {
     ]
 }
 
-/// The status of the answer to a request with these headers.
+/// The response status of a request with these headers.
 async fn status(
     hub: &TestHub,
     (method, path, body): &(Method, &'static str, Value),
@@ -60,7 +60,7 @@ async fn status(
     request.send().await.unwrap().status().as_u16()
 }
 
-/// What gRPC answers to a call with these headers, as its number.
+/// The gRPC status number of a call with these headers.
 async fn grpc(hub: &TestHub, headers: &[(&'static str, &str)]) -> String {
     let mut request = Client::new()
         .post(hub.url("/lf.a2a.v1.A2AService/ListTasks"))
@@ -75,7 +75,7 @@ async fn grpc(hub: &TestHub, headers: &[(&'static str, &str)]) -> String {
     status.map_or_else(String::new, |status| status.to_str().unwrap().to_owned())
 }
 
-/// Whether the agents of both doors are let in without a token, and whoever only looks.
+/// Whether agents of both doors, and an unregistered client, are accepted without a token.
 async fn sockets(hub: &TestHub, headers: &[(&'static str, &str)]) -> [bool; 3] {
     let mut agora = Raw::connect_with(hub.addr(), "/ws", headers).await.unwrap();
     agora.send(json!({"type": "list"})).await;
@@ -110,7 +110,7 @@ async fn what_a_proxy_passes_on_needs_a_token_at_every_door() {
             assert_eq!(passed_on, 401, "{trace:?} {request:?}");
             let shown = [trace, ("authorization", &admin)];
             assert_ne!(status(&hub, request, &shown).await, 401, "{request:?}");
-            // Nor does a token help that the hub does not know.
+            // An unknown token doesn't help either.
             let unknown = [trace, ("authorization", "Bearer ah_from_elsewhere")];
             assert_eq!(status(&hub, request, &unknown).await, 401, "{request:?}");
         }
@@ -120,7 +120,7 @@ async fn what_a_proxy_passes_on_needs_a_token_at_every_door() {
     }
 }
 
-/// Does something as another user of this machine, whose number is that of `nobody`. Nothing if only root could.
+/// Runs an action as another local user (`nobody`). Returns `None` unless run as root.
 async fn as_another_user<T: Send + 'static>(
     work: impl AsyncFnOnce() -> T + Send + 'static,
 ) -> Option<T> {
@@ -129,7 +129,7 @@ async fn as_another_user<T: Send + 'static>(
         return None;
     }
     let thread = tokio::task::spawn_blocking(|| {
-        // Of a thread that ends with it: who the other threads are stays as it is.
+        // Only this thread changes its user, and ends afterwards.
         let thread = std::thread::spawn(move || {
             let nobody = rustix::process::Uid::from_raw(65534);
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
@@ -169,7 +169,7 @@ async fn another_user_of_this_machine_needs_a_token_at_every_door() {
         return;
     };
     assert!(told.contains("another user"), "{told}");
-    // The hub's own user goes on without one.
+    // The hub's own user still needs no token.
     for request in &requests() {
         assert_ne!(status(&hub, request, &[]).await, 401, "{request:?}");
     }

@@ -1,5 +1,5 @@
-//! `/ws`, which two protocols share: whose a connection is, how it is told, and that nothing is lost meanwhile. Raw frames
-//! to a real hub on a free port.
+//! `/ws`, shared by two protocols: how a connection's protocol is detected, without losing a frame. Raw frames to a
+//! real hub on a free port.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,13 +12,13 @@ mod ways;
 use jackfield_testkit::Raw;
 use serde_json::json;
 
-/// What the bridge says to an agent that it takes.
+/// Reads the bridge's acceptance.
 async fn is_taken_by_bridge(raw: &mut Raw) {
     raw.expect(json!({"type": "registered", "status": "ok"}))
         .await;
 }
 
-/// What the bridge says to one that it does not take.
+/// Reads the bridge's refusal.
 async fn is_refused_by_bridge(raw: &mut Raw, error: &str, reason: &str) {
     raw.expect(json!({"type": "registered", "status": "error", "error": error}))
         .await;

@@ -1,23 +1,23 @@
-//! Claude Code, as a stand-in that prints the documented lines: the real one cannot run where the tests do.
+//! Claude Code, simulated by a stand-in that prints the documented lines; the real program can't run in tests.
 
 use std::path::Path;
 
 use jackfield_connect::{ConnectEvent, McpServer};
 use serde_json::{Value, json};
 
-use crate::drive::rig::{Rig, all_gone, pairs};
+use crate::drive::fixture::{Fixture, pairs, wait_all_exited};
 
 #[tokio::test]
 async fn every_kind_arrives_in_order_with_what_it_cost() {
-    let rig = Rig::start().await;
-    let _bob = rig.claude().await;
-    let mut called = rig.call("all kinds").await;
-    let events = called.events.rest().await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.claude().await;
+    let mut open_call = fixture.call("all kinds").await;
+    let events = open_call.events.rest().await;
     let mut chunks: Vec<(&str, &str, &str, String)> = Vec::new();
     for event in &events[..events.len() - 1] {
         let text = |name: &str| event[name].as_str().unwrap_or_default();
         match chunks.last_mut() {
-            // Text may come in more or fewer pieces.
+            // The hub may split or join text.
             Some((last, .., so_far)) if *last == "text" => *so_far += text("text"),
             _ => chunks.push((
                 text("kind"),
@@ -56,65 +56,68 @@ async fn every_kind_arrives_in_order_with_what_it_cost() {
 
 #[tokio::test]
 async fn a_conversation_goes_on_after_the_agent_was_connected_again() {
-    let rig = Rig::start().await;
-    let bob = rig.claude().await;
-    rig.told("one").await;
-    let told = rig.told("what did I say?").await;
-    assert_eq!(told, pairs(&[("text", "before: one "), ("done", "")]));
+    let fixture = Fixture::start().await;
+    let bob = fixture.claude().await;
+    fixture.transcript("one").await;
+    let transcript = fixture.transcript("what did I say?").await;
+    assert_eq!(transcript, pairs(&[("text", "before: one "), ("done", "")]));
     bob.stop().await;
-    let _again = rig.claude().await;
-    let told = rig.told("what did I say?").await;
+    let _again = fixture.claude().await;
+    let transcript = fixture.transcript("what did I say?").await;
     assert_eq!(
-        told,
+        transcript,
         pairs(&[("text", "before: one, what did I say? "), ("done", "")])
     );
     let other = json!({"text": "what did I say?", "session": "s-2"});
-    let told = rig.call_with(other).await.told().await;
-    assert_eq!(told, pairs(&[("text", "before:  "), ("done", "")]));
+    let transcript = fixture.call_with(other).await.transcript().await;
+    assert_eq!(transcript, pairs(&[("text", "before:  "), ("done", "")]));
 }
 
 #[tokio::test]
 async fn a_conversation_that_it_forgot_begins_anew_and_once() {
-    let rig = Rig::start().await;
-    let _bob = rig.claude().await;
-    rig.told("one").await;
-    std::fs::remove_file(rig.project().join(".stand-in-memory.json")).unwrap();
-    let told = rig.told("two").await;
-    let [(kind, words), rest @ ..] = &told[..] else {
-        panic!("{told:?}")
+    let fixture = Fixture::start().await;
+    let _bob = fixture.claude().await;
+    fixture.transcript("one").await;
+    std::fs::remove_file(fixture.project().join(".stand-in-memory.json")).unwrap();
+    let transcript = fixture.transcript("two").await;
+    let [(kind, words), rest @ ..] = &transcript[..] else {
+        panic!("{transcript:?}")
     };
     assert_eq!(kind, "status");
     assert!(words.contains("begins a new one"), "{words}");
     assert_eq!(rest, pairs(&[("text", "you said two "), ("done", "")]));
     assert_eq!(
-        rig.told("what did I say?").await,
+        fixture.transcript("what did I say?").await,
         pairs(&[("text", "before: two "), ("done", "")])
     );
 }
 
 #[tokio::test]
 async fn it_fails_in_its_own_words_and_crashes_in_ours() {
-    let rig = Rig::start().await;
-    let _bob = rig.claude().await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.claude().await;
     assert_eq!(
-        rig.told("fail").await,
+        fixture.transcript("fail").await,
         pairs(&[("agent_error", "Credit balance is too low")])
     );
     let crashed = "claude ended with exit code 3: no key; it did not say that it was done";
     assert_eq!(
-        rig.told("crash").await,
+        fixture.transcript("crash").await,
         pairs(&[("text", "so far "), ("crashed", crashed)])
     );
     let silent = "claude ended with exit code 0; it did not say that it was done";
-    assert_eq!(rig.told("say nothing").await, pairs(&[("crashed", silent)]));
+    assert_eq!(
+        fixture.transcript("say nothing").await,
+        pairs(&[("crashed", silent)])
+    );
 }
 
 #[tokio::test]
 async fn what_it_wants_and_we_do_not_know_is_refused() {
-    let rig = Rig::start().await;
-    let _bob = rig.claude().await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.claude().await;
     assert_eq!(
-        rig.told("hook").await,
+        fixture.transcript("hook").await,
         pairs(&[
             ("text", "hook_callback is not supported here "),
             ("done", "")
@@ -124,75 +127,75 @@ async fn what_it_wants_and_we_do_not_know_is_refused() {
 
 #[tokio::test]
 async fn it_asks_its_caller() {
-    let rig = Rig::start().await;
-    let _bob = rig.claude().await;
-    let mut called = rig.call("ask me").await;
-    let ask = called.until("ask").await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.claude().await;
+    let mut open_call = fixture.call("ask me").await;
+    let ask = open_call.until("ask").await;
     assert_eq!(ask["kind"], "input");
     assert_eq!(ask["text"], "Which?\n- Blue: like the sea\n- Red");
-    let path = format!("/v1/calls/{}/answer", called.id);
+    let path = format!("/v1/calls/{}/answer", open_call.id);
     let body = json!({"ask_id": ask["id"], "content": "Blue"});
-    assert_eq!(rig.hub.web().post(&path, body).await.0, 204);
-    let told = called.told().await;
-    assert_eq!(told.last().unwrap().0, "done");
+    assert_eq!(fixture.hub.web().post(&path, body).await.0, 204);
+    let transcript = open_call.transcript().await;
+    assert_eq!(transcript.last().unwrap().0, "done");
     assert!(
-        told.contains(&("text".to_owned(), "chosen: Blue ".to_owned())),
-        "{told:?}"
+        transcript.contains(&("text".to_owned(), "chosen: Blue ".to_owned())),
+        "{transcript:?}"
     );
 }
 
-/// What the stand-in says of itself.
-async fn shown(rig: &Rig) -> Value {
-    let told = rig.told("show yourself").await;
-    serde_json::from_str(&told[0].1).unwrap_or_else(|error| panic!("{told:?}: {error}"))
+/// Asks the stand-in for its flags and environment.
+async fn stand_in_state(fixture: &Fixture) -> Value {
+    let transcript = fixture.transcript("show yourself").await;
+    serde_json::from_str(&transcript[0].1).unwrap_or_else(|error| panic!("{transcript:?}: {error}"))
 }
 
-fn has_flag(shown: &Value, flag: &str) -> bool {
-    let flags = shown["flags"].as_array().unwrap();
-    flags.iter().any(|word| word == flag)
+fn has_flag(state: &Value, flag: &str) -> bool {
+    let flags = state["flags"].as_array().unwrap();
+    flags.iter().any(|flag_at| flag_at == flag)
 }
 
 #[tokio::test]
 async fn it_skips_permissions_only_if_it_is_trusted() {
-    let mut rig = Rig::start().await;
+    let mut fixture = Fixture::start().await;
     let skip = "--dangerously-skip-permissions";
-    let bob = rig.claude().await;
-    assert!(!has_flag(&shown(&rig).await, skip));
+    let bob = fixture.claude().await;
+    assert!(!has_flag(&stand_in_state(&fixture).await, skip));
     bob.stop().await;
-    rig.is_trusted = true;
-    let _bob = rig.claude().await;
-    assert!(has_flag(&shown(&rig).await, skip));
+    fixture.is_trusted = true;
+    let _bob = fixture.claude().await;
+    assert!(has_flag(&stand_in_state(&fixture).await, skip));
     assert_eq!(
-        rig.told("use a tool").await,
+        fixture.transcript("use a tool").await,
         pairs(&[("text", "removed "), ("done", "")])
     );
 }
 
 #[tokio::test]
 async fn it_gets_the_server_by_a_file_that_is_gone_afterwards() {
-    let mut rig = Rig::start().await;
-    rig.mcp = Some(McpServer {
+    let mut fixture = Fixture::start().await;
+    fixture.mcp = Some(McpServer {
         name: "jackfield".to_owned(),
         command: "/bin/jackfield".into(),
         args: vec!["mcp".to_owned()],
         env: vec![("JACKFIELD_TOKEN_FILE".to_owned(), "/f".to_owned())],
     });
-    let _bob = rig.claude().await;
-    let shown = shown(&rig).await;
-    let server = &shown["mcp"]["mcpServers"]["jackfield"];
+    let _bob = fixture.claude().await;
+    let state = stand_in_state(&fixture).await;
+    let server = &state["mcp"]["mcpServers"]["jackfield"];
     assert_eq!(server["command"], "/bin/jackfield");
     assert_eq!(server["env"]["JACKFIELD_TOKEN_FILE"], "/f");
     assert_eq!(server["env"]["JACKFIELD_AGENT"], "bob");
     assert_eq!(
         server["env"]["JACKFIELD_CALL"],
-        shown["env"]["JACKFIELD_CALL"]
+        state["env"]["JACKFIELD_CALL"]
     );
-    assert!(shown["env"]["JACKFIELD_CALL"].is_string());
-    assert!(shown["env"].get("JACKFIELD_TOKEN_FILE").is_none());
-    let flags = shown["flags"].as_array().unwrap();
+    assert!(state["env"]["JACKFIELD_CALL"].is_string());
+    assert!(state["env"].get("JACKFIELD_TOKEN_FILE").is_none());
+    let flags = state["flags"].as_array().unwrap();
     let at = flags
         .iter()
-        .position(|word| word == "--mcp-config")
+        .position(|flag_at| flag_at == "--mcp-config")
         .unwrap();
     let path = flags[at + 1].as_str().unwrap();
     assert!(!Path::new(path).exists());
@@ -200,11 +203,11 @@ async fn it_gets_the_server_by_a_file_that_is_gone_afterwards() {
 
 #[tokio::test]
 async fn a_cancelled_call_ends_it_and_what_it_started() {
-    let rig = Rig::start().await;
-    let mut bob = rig.claude().await;
-    let called = rig.call("stay").await;
-    let pids = rig.words_of("pids").await;
-    drop(called);
-    all_gone(&pids).await;
-    assert!(matches!(bob.news().await, ConnectEvent::Came { .. }));
+    let fixture = Fixture::start().await;
+    let mut bob = fixture.claude().await;
+    let open_call = fixture.call("stay").await;
+    let pids = fixture.wait_for_words("pids").await;
+    drop(open_call);
+    wait_all_exited(&pids).await;
+    assert!(matches!(bob.next_event().await, ConnectEvent::Came { .. }));
 }

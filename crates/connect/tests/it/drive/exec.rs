@@ -1,93 +1,96 @@
-//! Any command: what it prints, how it ends, and what becomes of what it started.
+//! Arbitrary commands: their output, their exit status, and their child processes.
 
 use std::time::Duration;
 
 use jackfield_connect::{ConnectEvent, MessageOutcome, drivers::exec::Format, queue::QueueLimits};
 use serde_json::{Value, json};
 
-use crate::drive::rig::{Rig, all_gone, pairs, runs};
+use crate::drive::fixture::{Fixture, is_running, pairs, wait_all_exited};
 
 #[tokio::test]
 async fn the_prompt_is_its_input_and_its_output_the_answer() {
-    let rig = Rig::start().await;
-    let _bob = rig.shell("echo working >&2; tr a-z A-Z").await;
-    let mut told = rig.told("hello").await;
-    // What it prints and what it complains about come by two ways.
-    told.sort();
+    let fixture = Fixture::start().await;
+    let _bob = fixture.shell("echo working >&2; tr a-z A-Z").await;
+    let mut transcript = fixture.transcript("hello").await;
+    // Standard output and standard error may arrive in any order.
+    transcript.sort();
     assert_eq!(
-        told,
+        transcript,
         pairs(&[("done", ""), ("status", "working"), ("text", "HELLO")])
     );
 }
 
 #[tokio::test]
 async fn the_prompt_can_be_an_argument() {
-    let rig = Rig::start().await;
-    let _bob = rig
+    let fixture = Fixture::start().await;
+    let _bob = fixture
         .command(&["printf", "%s|", "say {prompt}!", "x"], Format::Text)
         .await;
     assert_eq!(
-        rig.told("a b; c").await,
+        fixture.transcript("a b; c").await,
         pairs(&[("text", "say a b; c!|x|"), ("done", "")])
     );
 }
 
 #[tokio::test]
 async fn a_caller_cannot_say_an_option_to_the_command() {
-    let rig = Rig::start().await;
-    std::fs::write(rig.project().join("notes.txt"), "-r is an option\n").unwrap();
-    std::fs::write(rig.project().join("private.txt"), "a secret\n").unwrap();
-    let bob = rig
+    let fixture = Fixture::start().await;
+    std::fs::write(fixture.project().join("notes.txt"), "-r is an option\n").unwrap();
+    std::fs::write(fixture.project().join("private.txt"), "a secret\n").unwrap();
+    let bob = fixture
         .command(&["grep", "-h", "{prompt}", "notes.txt"], Format::Text)
         .await;
-    let told = rig.told("-r").await;
+    let transcript = fixture.transcript("-r").await;
     assert_eq!(
-        (&*told[0].0, told.len()),
+        (&*transcript[0].0, transcript.len()),
         ("invalid_message", 1),
-        "{told:?}"
+        "{transcript:?}"
     );
-    assert!(told[0].1.contains("put -- before {prompt}"), "{told:?}");
+    assert!(
+        transcript[0].1.contains("put -- before {prompt}"),
+        "{transcript:?}"
+    );
     let found = pairs(&[("text", "-r is an option\n"), ("done", "")]);
-    assert_eq!(rig.told("is an").await, found);
+    assert_eq!(fixture.transcript("is an").await, found);
     bob.stop().await;
-    // Where the command has no more options, anything can be said.
-    let _bob = rig
+    // Any text is safe as an argument after the end of options.
+    let _bob = fixture
         .command(&["grep", "-h", "--", "{prompt}", "notes.txt"], Format::Text)
         .await;
-    assert_eq!(rig.told("-r").await, found);
+    assert_eq!(fixture.transcript("-r").await, found);
 }
 
 #[tokio::test]
 async fn it_knows_for_whom_it_works() {
-    let rig = Rig::start().await;
-    let _bob = rig
+    let fixture = Fixture::start().await;
+    let _bob = fixture
         .shell("echo $JACKFIELD_AGENT $JACKFIELD_SESSION $JACKFIELD_HUB $JACKFIELD_CALL; pwd")
         .await;
-    let called = rig.call("x").await;
-    let (call, hub) = (called.id.clone(), rig.hub.url(""));
-    let project = rig.project().canonicalize().unwrap();
+    let open_call = fixture.call("x").await;
+    let (call, hub) = (open_call.id.clone(), fixture.hub.url(""));
+    let project = fixture.project().canonicalize().unwrap();
     let expected = format!("bob s-1 {hub} {call}\n{}\n", project.display());
     assert_eq!(
-        called.told().await,
+        open_call.transcript().await,
         pairs(&[("text", &expected), ("done", "")])
     );
 }
 
 #[tokio::test]
 async fn a_crash_is_told_with_its_code_and_its_last_words() {
-    let rig = Rig::start().await;
-    let mut bob = rig.shell("echo so far; echo no key >&2; exit 3").await;
-    let told = rig.told("x").await;
+    let fixture = Fixture::start().await;
+    let mut bob = fixture.shell("echo so far; echo no key >&2; exit 3").await;
+    let transcript = fixture.transcript("x").await;
     assert_eq!(
-        told.last(),
+        transcript.last(),
         Some(&(
             "crashed".to_owned(),
             "the command ended with exit code 3: no key".to_owned()
         ))
     );
-    assert!(told.contains(&("text".to_owned(), "so far\n".to_owned())));
-    assert!(matches!(bob.news().await, ConnectEvent::Came { .. }));
-    let ConnectEvent::Ended { how, .. } = bob.news().await else {
+    assert!(transcript.contains(&("text".to_owned(), "so far\n".to_owned())));
+    assert!(matches!(bob.next_event().await, ConnectEvent::Came { .. }));
+    let ConnectEvent::Ended { how, .. } = bob.next_event().await else {
         panic!("no end")
     };
     assert!(matches!(how, MessageOutcome::Failed(failure) if failure.code == "adapter_crash"));
@@ -95,53 +98,53 @@ async fn a_crash_is_told_with_its_code_and_its_last_words() {
 
 #[tokio::test]
 async fn a_command_that_ends_at_once_and_reads_nothing_is_done() {
-    let rig = Rig::start().await;
-    let _bob = rig.shell("exit 0").await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.shell("exit 0").await;
     let long = "x".repeat(1 << 20);
-    assert_eq!(rig.told(&long).await, pairs(&[("done", "")]));
+    assert_eq!(fixture.transcript(&long).await, pairs(&[("done", "")]));
 }
 
 #[tokio::test]
 async fn what_is_no_utf8_is_replaced() {
-    let rig = Rig::start().await;
-    let _bob = rig.shell(r"printf 'a\377b\303'; printf '\244'").await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.shell(r"printf 'a\377b\303'; printf '\244'").await;
     assert_eq!(
-        rig.told("x").await,
+        fixture.transcript("x").await,
         pairs(&[("text", "a\u{fffd}b\u{e4}"), ("done", "")])
     );
 }
 
 #[tokio::test]
 async fn a_hundred_mebibytes_in_one_line_are_left_out_and_said_to_be() {
-    let rig = Rig::start().await;
+    let fixture = Fixture::start().await;
     let script = r#"head -c 104857600 /dev/zero | tr '\0' x; echo; echo '{"text":"after"}'"#;
-    let _bob = rig.exec(script, Format::Jsonl).await;
-    let told = rig.told("x").await;
-    let [(status, words), rest @ ..] = &told[..] else {
-        panic!("{told:?}")
+    let _bob = fixture.exec(script, Format::Jsonl).await;
+    let transcript = fixture.transcript("x").await;
+    let [(status, words), rest @ ..] = &transcript[..] else {
+        panic!("{transcript:?}")
     };
     assert_eq!(status, "status");
     assert!(words.contains("104857600 bytes"), "{words}");
     assert_eq!(rest, pairs(&[("text", "after"), ("done", "")]));
 }
 
-/// Writes its own number and that of a child, then waits for ever.
+/// Writes its own process id and a child's, then waits forever.
 const STAYS: &str = "sleep 1000 & echo $$ $! >pids.new; mv pids.new pids; echo here; wait";
 
 #[tokio::test]
 async fn a_cancelled_call_ends_it_and_what_it_started() {
-    let rig = Rig::start().await;
-    let mut bob = rig.shell(STAYS).await;
-    let mut called = rig.call("x").await;
-    assert_eq!(called.until("chunk").await["text"], "here\n");
-    let pids = rig.words_of("pids").await;
-    assert!(pids.len() == 2 && pids.iter().all(|pid| runs(pid)));
-    let path = format!("/v1/calls/{}/cancel", called.id);
-    rig.hub.web().post(&path, json!({})).await;
-    called.until("cancelled").await;
-    all_gone(&pids).await;
-    assert!(matches!(bob.news().await, ConnectEvent::Came { .. }));
-    let ended = bob.news().await;
+    let fixture = Fixture::start().await;
+    let mut bob = fixture.shell(STAYS).await;
+    let mut open_call = fixture.call("x").await;
+    assert_eq!(open_call.until("chunk").await["text"], "here\n");
+    let pids = fixture.wait_for_words("pids").await;
+    assert!(pids.len() == 2 && pids.iter().all(|pid| is_running(pid)));
+    let path = format!("/v1/calls/{}/cancel", open_call.id);
+    fixture.hub.web().post(&path, json!({})).await;
+    open_call.until("cancelled").await;
+    wait_all_exited(&pids).await;
+    assert!(matches!(bob.next_event().await, ConnectEvent::Came { .. }));
+    let ended = bob.next_event().await;
     assert!(
         matches!(
             &ended,
@@ -156,49 +159,49 @@ async fn a_cancelled_call_ends_it_and_what_it_started() {
 
 #[tokio::test]
 async fn a_caller_who_leaves_cancels_it() {
-    let rig = Rig::start().await;
-    let _bob = rig.shell(STAYS).await;
-    let mut called = rig.call("x").await;
-    called.until("chunk").await;
-    let pids = rig.words_of("pids").await;
-    drop(called);
-    all_gone(&pids).await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.shell(STAYS).await;
+    let mut open_call = fixture.call("x").await;
+    open_call.until("chunk").await;
+    let pids = fixture.wait_for_words("pids").await;
+    drop(open_call);
+    wait_all_exited(&pids).await;
 }
 
 #[tokio::test]
 async fn a_command_that_never_ends_is_ended_by_the_hubs_clock() {
-    let rig = Rig::start().await;
-    let _bob = rig.shell(STAYS).await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.shell(STAYS).await;
     let body = json!({"text": "x", "timeout": "1s"});
-    let told = rig.call_with(body).await.told().await;
-    assert_eq!(told.last().unwrap().0, "timeout", "{told:?}");
-    all_gone(&rig.words_of("pids").await).await;
+    let transcript = fixture.call_with(body).await.transcript().await;
+    assert_eq!(transcript.last().unwrap().0, "timeout", "{transcript:?}");
+    wait_all_exited(&fixture.wait_for_words("pids").await).await;
 }
 
 #[tokio::test]
 async fn when_the_agent_leaves_nothing_of_it_is_left() {
-    let rig = Rig::start().await;
-    let bob = rig.shell(STAYS).await;
-    let mut called = rig.call("x").await;
-    called.until("chunk").await;
-    let pids = rig.words_of("pids").await;
+    let fixture = Fixture::start().await;
+    let bob = fixture.shell(STAYS).await;
+    let mut open_call = fixture.call("x").await;
+    open_call.until("chunk").await;
+    let pids = fixture.wait_for_words("pids").await;
     bob.stop().await;
-    assert!(!pids.iter().any(|pid| runs(pid)), "it waits for them");
-    assert_eq!(called.told().await.last().unwrap().0, "offline");
+    assert!(!pids.iter().any(|pid| is_running(pid)), "it waits for them");
+    assert_eq!(open_call.transcript().await.last().unwrap().0, "offline");
 }
 
 #[tokio::test]
 async fn children_that_outlive_the_command_end_with_it() {
-    let rig = Rig::start().await;
-    let _bob = rig.shell("sleep 1000 & echo $! >pids; echo done").await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.shell("sleep 1000 & echo $! >pids; echo done").await;
     assert_eq!(
-        rig.told("x").await,
+        fixture.transcript("x").await,
         pairs(&[("text", "done\n"), ("done", "")])
     );
-    all_gone(&rig.words_of("pids").await).await;
+    wait_all_exited(&fixture.wait_for_words("pids").await).await;
 }
 
-/// Reads the message and says what it knows in lines of JSON.
+/// Reads the message; prints chunks, a question and its answer as lines of JSON.
 const TALKS: &str = r#"
 read -r message
 echo '{"kind":"thinking","text":"hm"}'
@@ -215,12 +218,12 @@ echo '{"kind":"usage","usage":{"tokens":3}}'
 
 #[tokio::test]
 async fn lines_of_json_say_everything_and_ask() {
-    let rig = Rig::start().await;
-    let _bob = rig.exec(TALKS, Format::Jsonl).await;
-    let mut called = rig.call("x").await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.exec(TALKS, Format::Jsonl).await;
+    let mut open_call = fixture.call("x").await;
     let mut before = Vec::new();
     let ask = loop {
-        let event = called.events.next().await;
+        let event = open_call.events.next().await;
         if event["type"] == "ask" {
             break event;
         }
@@ -241,60 +244,74 @@ async fn lines_of_json_say_everything_and_ask() {
         ]
     );
     assert_eq!(ask["text"], "which one?");
-    let path = format!("/v1/calls/{}/answer", called.id);
+    let path = format!("/v1/calls/{}/answer", open_call.id);
     let body = json!({"ask_id": ask["id"], "content": "blue"});
-    assert_eq!(rig.hub.web().post(&path, body).await.0, 204);
-    let done = called.until("done").await;
+    assert_eq!(fixture.hub.web().post(&path, body).await.0, 204);
+    let done = open_call.until("done").await;
     assert_eq!(done["usage"], json!({"tokens": 3}));
 }
 
 #[tokio::test]
 async fn it_gets_the_name_that_it_gave_the_conversation_with_the_next_message() {
-    let rig = Rig::start().await;
+    let fixture = Fixture::start().await;
     let script = r#"read -r m; echo '{"kind":"session","id":"mine"}'; echo "$m""#;
-    // Its own message, which is no chunk object of a known kind, is not shown: so it is told as status.
+    // Prefixed with `#`, the message is no chunk object of a known kind, so callers see the line as
+    // status.
     let script = format!("{script} | sed 's/^/#/'");
-    let native = |told: Vec<(String, String)>| -> Value {
-        let line = told.iter().find(|(kind, _)| kind == "status").unwrap();
+    let native = |transcript: Vec<(String, String)>| -> Value {
+        let line = transcript
+            .iter()
+            .find(|(kind, _)| kind == "status")
+            .unwrap();
         let message: Value = serde_json::from_str(line.1.trim_start_matches('#')).unwrap();
         assert_eq!(message["kind"], "message");
         message["native_session"].clone()
     };
-    let bob = rig.exec(&script, Format::Jsonl).await;
-    assert_eq!(native(rig.told("x").await), Value::Null);
-    assert_eq!(native(rig.told("x").await), "mine");
+    let bob = fixture.exec(&script, Format::Jsonl).await;
+    assert_eq!(native(fixture.transcript("x").await), Value::Null);
+    assert_eq!(native(fixture.transcript("x").await), "mine");
     bob.stop().await;
-    let _again = rig.exec(&script, Format::Jsonl).await;
-    assert_eq!(native(rig.told("x").await), "mine");
+    let _again = fixture.exec(&script, Format::Jsonl).await;
+    assert_eq!(native(fixture.transcript("x").await), "mine");
 }
 
 #[tokio::test]
 async fn messages_of_one_conversation_are_worked_on_one_after_another() {
-    let rig = Rig::start().await;
+    let fixture = Fixture::start().await;
     let script = "mkdir busy || exit 9; until [ -e go ]; do sleep 0.02; done; rmdir busy; cat";
-    let _bob = rig.shell(script).await;
-    let first = rig.call("one").await;
-    let mut second = rig.call("two").await;
+    let _bob = fixture.shell(script).await;
+    let first = fixture.call("one").await;
+    let mut second = fixture.call("two").await;
     let waiting = second.until("chunk").await;
     assert_eq!(waiting["kind"], "status");
     assert!(waiting["text"].as_str().unwrap().contains("waiting"));
-    std::fs::write(rig.project().join("go"), "").unwrap();
-    assert_eq!(first.told().await, pairs(&[("text", "one"), ("done", "")]));
-    assert_eq!(second.told().await, pairs(&[("text", "two"), ("done", "")]));
+    std::fs::write(fixture.project().join("go"), "").unwrap();
+    assert_eq!(
+        first.transcript().await,
+        pairs(&[("text", "one"), ("done", "")])
+    );
+    assert_eq!(
+        second.transcript().await,
+        pairs(&[("text", "two"), ("done", "")])
+    );
 }
 
 #[tokio::test]
 async fn a_busy_machine_lets_wait_and_a_full_one_says_so() {
-    let mut rig = Rig::start().await;
-    rig.limits = QueueLimits {
+    let mut fixture = Fixture::start().await;
+    fixture.limits = QueueLimits {
         active: 1,
         waiting: 1,
         patience: Duration::from_secs(60),
     };
-    let _bob = rig
+    let _bob = fixture
         .shell("echo in; until [ -e go ]; do sleep 0.02; done; cat")
         .await;
-    let call = async |text: &str| rig.call_with(json!({"text": text, "session": text})).await;
+    let call = async |text: &str| {
+        fixture
+            .call_with(json!({"text": text, "session": text}))
+            .await
+    };
     let mut first = call("one").await;
     first.until("chunk").await;
     let mut second = call("two").await;
@@ -302,27 +319,27 @@ async fn a_busy_machine_lets_wait_and_a_full_one_says_so() {
         second.until("chunk").await["text"],
         "waiting for a free place"
     );
-    let third = call("three").await.told().await;
+    let third = call("three").await.transcript().await;
     assert_eq!(third.last().unwrap().0, "busy", "{third:?}");
-    std::fs::write(rig.project().join("go"), "").unwrap();
-    assert_eq!(first.told().await.last().unwrap().0, "done");
+    std::fs::write(fixture.project().join("go"), "").unwrap();
+    assert_eq!(first.transcript().await.last().unwrap().0, "done");
     assert_eq!(
-        second.told().await,
+        second.transcript().await,
         pairs(&[("text", "in\ntwo"), ("done", "")])
     );
 }
 
 #[tokio::test]
 async fn files_that_come_with_a_message_are_there() {
-    let rig = Rig::start().await;
-    let _bob = rig.shell("cat; cat .attachments/*/note.txt").await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.shell("cat; cat .attachments/*/note.txt").await;
     let file = json!({"file": {"name": "note.txt", "bytes": "aGVsbG8="}});
     let body = json!({"text": "read it", "parts": [file]});
-    let told = rig.call_with(body).await.told().await;
-    assert_eq!(told.last().unwrap().0, "done", "{told:?}");
-    let text = &told[0].1;
+    let transcript = fixture.call_with(body).await.transcript().await;
+    assert_eq!(transcript.last().unwrap().0, "done", "{transcript:?}");
+    let text = &transcript[0].1;
     assert!(
         text.starts_with("read it") && text.ends_with("note.txthello"),
-        "{told:?}"
+        "{transcript:?}"
     );
 }

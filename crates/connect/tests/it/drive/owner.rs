@@ -1,9 +1,9 @@
-//! Permissions: asked at the owner's desk and at the hub; the first answer is the one decision.
+//! Approvals: requested at the terminal and at the hub. The first answer decides.
 
 use jackfield_connect::OwnerDecision;
 use serde_json::json;
 
-use crate::drive::rig::{Rig, pairs};
+use crate::drive::fixture::{Fixture, pairs};
 
 fn yes() -> OwnerDecision {
     OwnerDecision {
@@ -14,25 +14,25 @@ fn yes() -> OwnerDecision {
 
 #[tokio::test]
 async fn an_answer_at_the_desk_is_told_to_the_hub() {
-    let rig = Rig::start().await;
-    let mut bob = rig.claude().await;
-    let called = rig.call("use a tool").await;
+    let fixture = Fixture::start().await;
+    let mut bob = fixture.claude().await;
+    let open_call = fixture.call("use a tool").await;
     let (request, answer) = bob.question().await;
     assert_eq!(request.tool, "Bash");
     assert_eq!(request.arguments, json!({"command": "rm x"}));
-    assert_eq!(request.call.as_ref(), Some(&called.id));
+    assert_eq!(request.call.as_ref(), Some(&open_call.id));
     let ask_id = request.ask_id.clone();
     answer.send(yes()).unwrap();
-    let id = called.id.clone();
-    let told = called.told().await;
+    let id = open_call.id.clone();
+    let transcript = open_call.transcript().await;
     assert!(
-        told.contains(&("text".to_owned(), "removed ".to_owned())),
-        "{told:?}"
+        transcript.contains(&("text".to_owned(), "removed ".to_owned())),
+        "{transcript:?}"
     );
-    assert_eq!(told.last().unwrap().0, "done");
-    // Whoever comes later finds nothing to answer.
+    assert_eq!(transcript.last().unwrap().0, "done");
+    // A later answer finds no open question.
     let late = json!({"ask_id": ask_id, "approved": false});
-    let (status, _) = rig
+    let (status, _) = fixture
         .hub
         .web()
         .post(&format!("/v1/calls/{id}/answer"), late)
@@ -42,62 +42,66 @@ async fn an_answer_at_the_desk_is_told_to_the_hub() {
 
 #[tokio::test]
 async fn an_answer_at_the_hub_withdraws_the_question_at_the_desk() {
-    let rig = Rig::start().await;
-    let mut bob = rig.claude().await;
-    let called = rig.call("use a tool").await;
+    let fixture = Fixture::start().await;
+    let mut bob = fixture.claude().await;
+    let open_call = fixture.call("use a tool").await;
     let (request, mut answer) = bob.question().await;
-    let path = format!("/v1/calls/{}/answer", called.id);
+    let path = format!("/v1/calls/{}/answer", open_call.id);
     let body = json!({"ask_id": request.ask_id, "approved": false, "reason": "not today"});
-    // The question is on its way to the hub while it is shown at the desk.
-    crate::drive::rig::soon_async(async || {
-        let (status, _) = rig.hub.web().post(&path, body.clone()).await;
+    // The hub receives the question while the terminal shows it.
+    crate::drive::fixture::poll_until_async(async || {
+        let (status, _) = fixture.hub.web().post(&path, body.clone()).await;
         status == 204
     })
     .await;
     answer.closed().await;
-    let told = called.told().await;
+    let transcript = open_call.transcript().await;
     assert!(
-        told.contains(&("text".to_owned(), "denied: not today ".to_owned())),
-        "{told:?}"
+        transcript.contains(&("text".to_owned(), "denied: not today ".to_owned())),
+        "{transcript:?}"
     );
 }
 
 #[tokio::test]
 async fn a_denial_without_a_reason_has_one() {
-    let rig = Rig::start().await;
-    let mut bob = rig.claude().await;
-    let called = rig.call("use a tool").await;
+    let fixture = Fixture::start().await;
+    let mut bob = fixture.claude().await;
+    let open_call = fixture.call("use a tool").await;
     let (_, answer) = bob.question().await;
     let no = OwnerDecision {
         approved: false,
         reason: None,
     };
     answer.send(no).unwrap();
-    let told = called.told().await;
+    let transcript = open_call.transcript().await;
     assert!(
-        told.contains(&("text".to_owned(), "denied: the owner said no ".to_owned())),
-        "{told:?}"
+        transcript.contains(&("text".to_owned(), "denied: the owner said no ".to_owned())),
+        "{transcript:?}"
     );
 }
 
 #[tokio::test]
 async fn a_question_that_the_agent_takes_back_is_withdrawn() {
-    let rig = Rig::start().await;
-    let mut bob = rig.claude().await;
-    let called = rig.call("withdraw").await;
+    let fixture = Fixture::start().await;
+    let mut bob = fixture.claude().await;
+    let open_call = fixture.call("withdraw").await;
     let (_, mut answer) = bob.question().await;
-    std::fs::write(rig.project().join("seen"), "").unwrap();
+    std::fs::write(fixture.project().join("seen"), "").unwrap();
     answer.closed().await;
-    let told = called.told().await;
-    assert_eq!(told.last(), pairs(&[("done", "")]).last(), "{told:?}");
+    let transcript = open_call.transcript().await;
+    assert_eq!(
+        transcript.last(),
+        pairs(&[("done", "")]).last(),
+        "{transcript:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_cancelled_call_withdraws_its_question() {
-    let rig = Rig::start().await;
-    let mut bob = rig.claude().await;
-    let called = rig.call("use a tool").await;
+    let fixture = Fixture::start().await;
+    let mut bob = fixture.claude().await;
+    let open_call = fixture.call("use a tool").await;
     let (_, mut answer) = bob.question().await;
-    drop(called);
+    drop(open_call);
     answer.closed().await;
 }

@@ -1,4 +1,4 @@
-//! Files between agents: one that speaks raw frames of the bridge, and one that is connected.
+//! File transfers between two agents: a raw bridge client and a connected agent.
 
 use std::fs;
 
@@ -11,16 +11,16 @@ use jackfield_files::{
 use jackfield_testkit::Raw;
 use serde_json::{Value, json};
 
-use crate::drive::rig::Rig;
+use crate::drive::fixture::Fixture;
 
-/// What amy says to bob about a transfer, and bob to her.
+/// Signals about a transfer between `amy` and `bob`.
 struct Signals<'a> {
     amy: &'a mut Raw,
     transfer: &'a str,
 }
 
 impl Signals<'_> {
-    async fn say(&mut self, kind: &str, payload: &str) {
+    async fn send_signal(&mut self, kind: &str, payload: &str) {
         let signal = json!({
             "type": "rtc_signal", "transfer_id": self.transfer, "target_agent_id": "bob",
             "signal_type": kind, "payload": payload,
@@ -28,32 +28,32 @@ impl Signals<'_> {
         self.amy.send(signal).await;
     }
 
-    async fn hear(&mut self) -> (String, String) {
-        let heard = self.amy.frame().await;
+    async fn next_signal(&mut self) -> (String, String) {
+        let frame = self.amy.frame().await;
         assert_eq!(
-            (&heard["type"], &heard["from_agent_id"]),
+            (&frame["type"], &frame["from_agent_id"]),
             (&json!("rtc_signal_relay"), &json!("bob")),
-            "{heard}"
+            "{frame}"
         );
-        let text = |name: &str| heard[name].as_str().unwrap().to_owned();
+        let text = |name: &str| frame[name].as_str().unwrap().to_owned();
         (text("signal_type"), text("payload"))
     }
 }
 
 impl Signalling for Signals<'_> {
     async fn send(&mut self, kind: SignalKind, payload: String) -> Result<(), ChannelError> {
-        self.say(kind.as_str(), &payload).await;
+        self.send_signal(kind.as_str(), &payload).await;
         Ok(())
     }
 
     async fn next(&mut self) -> Option<(SignalKind, String)> {
-        let (kind, payload) = self.hear().await;
+        let (kind, payload) = self.next_signal().await;
         Some((kind.parse().unwrap(), payload))
     }
 }
 
-/// The words and the end of a call of bob for files.
-async fn called(amy: &mut Raw, call_id: &str) -> (String, Value) {
+/// Returns the text and the end of `bob`'s call for files.
+async fn call_for_files(amy: &mut Raw, call_id: &str) -> (String, Value) {
     let call = json!({
         "type": "call_agent", "target_agent_id": "bob", "task_description": "go",
         "call_id": call_id, "with_files": true,
@@ -73,10 +73,10 @@ async fn called(amy: &mut Raw, call_id: &str) -> (String, Value) {
 
 #[tokio::test]
 async fn an_agent_gets_the_files_that_a_connected_one_makes_for_it() {
-    let rig = Rig::start().await;
-    let _bob = rig.shell("echo content > made.txt; echo made").await;
-    let mut amy = rig.hub.bridge("amy").await;
-    let (words, done) = called(&mut amy, "c1").await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.shell("echo content > made.txt; echo made").await;
+    let mut amy = fixture.hub.bridge("amy").await;
+    let (words, done) = call_for_files(&mut amy, "c1").await;
     assert_eq!(words, "made\n");
     let offer: ArchiveOffer = serde_json::from_value(done["file_transfer_offer"].clone()).unwrap();
     let mut signals = Signals {
@@ -109,9 +109,9 @@ async fn an_agent_gets_the_files_that_a_connected_one_makes_for_it() {
 
 #[tokio::test]
 async fn an_agent_sends_files_ahead_to_a_connected_one_which_finds_them_in_its_next_call() {
-    let rig = Rig::start().await;
-    let _bob = rig.command(&["cat", "sent.txt"], Format::Text).await;
-    let mut amy = rig.hub.bridge("amy").await;
+    let fixture = Fixture::start().await;
+    let _bob = fixture.command(&["cat", "sent.txt"], Format::Text).await;
+    let mut amy = fixture.hub.bridge("amy").await;
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("sent.txt"), "from amy").unwrap();
     let packed = pack(here.path(), ArchiveLimits::default(), &[])
@@ -124,22 +124,22 @@ async fn an_agent_sends_files_ahead_to_a_connected_one_which_finds_them_in_its_n
         transfer: &offer.transfer_id,
     };
     let announced = json!(offer).to_string();
-    signals.say("prepare-upload", &announced).await;
+    signals.send_signal("prepare-upload", &announced).await;
     let prepared = ("prepared".to_owned(), r#"{"received":0}"#.to_owned());
-    assert_eq!(signals.hear().await, prepared);
+    assert_eq!(signals.next_signal().await, prepared);
     let mut channel = rtc::call(&mut signals, &RtcOptions::default())
         .await
         .unwrap();
     send(&mut channel, &bundle, 0, |_, _| {}).await.unwrap();
-    // Addresses that were not needed may come before it.
+    // Candidates that were not needed may come first.
     let received = loop {
-        match signals.hear().await {
+        match signals.next_signal().await {
             (kind, _) if kind == "candidate" => {}
-            heard => break heard,
+            other => break other,
         }
     };
     assert_eq!(received.0, "received", "{}", received.1);
-    let (words, _) = called(&mut amy, "c1").await;
+    let (words, _) = call_for_files(&mut amy, "c1").await;
     assert_eq!(words, "from amy");
-    assert!(!rig.project().join("sent.txt").exists());
+    assert!(!fixture.project().join("sent.txt").exists());
 }

@@ -1,4 +1,4 @@
-//! A2A servers: another hub stands in for a server that the hub cannot reach.
+//! A2A servers: a second hub stands in for a server that the first hub can't reach.
 
 use jackfield_connect::{
     Driver as _, Reaper,
@@ -9,9 +9,9 @@ use jackfield_testkit::TestHub;
 use serde_json::json;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::drivers::{server::Server, world::World};
+use crate::drivers::{fixture::Fixture, server::Server};
 
-/// A server with one agent; gone when dropped.
+/// A server with a single agent; stopped when dropped.
 struct Remote {
     url: String,
     _hub: TestHub,
@@ -22,12 +22,12 @@ async fn remote(agent: Agent) -> Remote {
     let hub = TestHub::start().await;
     let url = hub.url(&format!("/a2a/agents/{}", agent.id()));
     let agent = agent.hub(HubAddress::new(&hub.url("")).unwrap());
-    let (tell, mut attached) = mpsc::channel(1);
+    let (sender, mut attached) = mpsc::channel(1);
     let mut running = JoinSet::new();
     running.spawn(async move {
         let attached = move || {
-            // Nobody waits for it again after a cut.
-            tell.try_send(()).ok();
+            // The receiver is gone after a cut.
+            sender.try_send(()).ok();
         };
         agent.run_with(attached).await.unwrap();
     });
@@ -61,24 +61,24 @@ async fn all_that_a_server_says_and_makes_arrives() {
                 .await?;
             Ok(())
         });
-    let (world, remote) = (World::new().await, remote(agent).await);
+    let (fixture, remote) = (Fixture::new().await, remote(agent).await);
     let bob = driver(&remote.url);
     bob.check().await.unwrap();
-    let said = bob.self_description();
-    assert_eq!(said.description.as_deref(), Some("writes"));
-    assert_eq!(said.skills.len(), 1);
-    let amy = world.connect(bob, &Reaper::new()).await;
-    let heard = world.hear("s", "hello").await;
-    assert!(heard.contains(&json!({"thinking": "hm"})), "{heard:#?}");
+    let profile = bob.self_description();
+    assert_eq!(profile.description.as_deref(), Some("writes"));
+    assert_eq!(profile.skills.len(), 1);
+    let amy = fixture.connect(bob, &Reaper::new()).await;
+    let replies = fixture.ask("s", "hello").await;
+    assert!(replies.contains(&json!({"thinking": "hm"})), "{replies:#?}");
     assert!(
-        heard.contains(&json!({"text": "you said hello"})),
-        "{heard:#?}"
+        replies.contains(&json!({"text": "you said hello"})),
+        "{replies:#?}"
     );
-    let made = heard.iter().find_map(|event| event.get("artifact"));
+    let made = replies.iter().find_map(|event| event.get("artifact"));
     let made = jackfield_testkit::with_files(made.unwrap().clone()).await;
     assert_eq!(made["name"], "draft");
     assert!(made.to_string().contains("a.txt"), "{made}");
-    assert_eq!(heard.last().unwrap()["done"]["state"], "completed");
+    assert_eq!(replies.last().unwrap()["done"]["state"], "completed");
     amy.stop().await;
 }
 
@@ -88,9 +88,9 @@ async fn a_question_of_a_server_is_put_to_the_caller_and_the_answer_comes_back()
         let tone = reply.ask("which tone?").await?.text;
         Ok(reply.text(format!("so be it: {tone}")).await?)
     });
-    let (world, remote) = (World::new().await, remote(agent).await);
-    let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
-    let mut call = world.say("s", "hello").await;
+    let (fixture, remote) = (Fixture::new().await, remote(agent).await);
+    let amy = fixture.connect(driver(&remote.url), &Reaper::new()).await;
+    let mut call = fixture.send("s", "hello").await;
     let ask = loop {
         let (name, data) = call.next().await.unwrap();
         if name == "ask" {
@@ -100,7 +100,7 @@ async fn a_question_of_a_server_is_put_to_the_caller_and_the_answer_comes_back()
     assert_eq!(ask["text"], "which tone?");
     let answer = json!({"ask_id": ask["id"], "content": "mild"});
     let path = format!("/v1/calls/{}/answer", call.id);
-    let (status, _) = world.hub.web().post(&path, answer).await;
+    let (status, _) = fixture.hub.web().post(&path, answer).await;
     assert!(status < 300, "{status}");
     let rest = call.rest().await;
     assert!(
@@ -112,16 +112,16 @@ async fn a_question_of_a_server_is_put_to_the_caller_and_the_answer_comes_back()
 
 #[tokio::test]
 async fn a_cancel_reaches_the_server() {
-    let (tell, mut told) = mpsc::channel(1);
+    let (sender, mut drops) = mpsc::channel(1);
     let agent = Agent::new("bob").on_message(move |_, reply| {
-        /// Says that the handler was dropped.
+        /// Reports the drop of the handler.
         struct Dropped(mpsc::Sender<()>);
         impl Drop for Dropped {
             fn drop(&mut self) {
                 self.0.try_send(()).ok();
             }
         }
-        let dropped = Dropped(tell.clone());
+        let dropped = Dropped(sender.clone());
         async move {
             let _dropped = dropped;
             reply.text("working").await?;
@@ -129,16 +129,16 @@ async fn a_cancel_reaches_the_server() {
             Ok(())
         }
     });
-    let (world, remote) = (World::new().await, remote(agent).await);
-    let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
-    let mut call = world.say("s", "hello").await;
+    let (fixture, remote) = (Fixture::new().await, remote(agent).await);
+    let amy = fixture.connect(driver(&remote.url), &Reaper::new()).await;
+    let mut call = fixture.send("s", "hello").await;
     assert_eq!(call.text().await, "working");
-    world
+    fixture
         .hub
         .web()
         .post(&format!("/v1/calls/{}/cancel", call.id), json!({}))
         .await;
-    told.recv().await.unwrap();
+    drops.recv().await.unwrap();
     amy.stop().await;
 }
 
@@ -147,11 +147,11 @@ async fn a_conversation_is_the_same_at_the_server_also_after_a_restart() {
     let agent = Agent::new("bob").on_message(|message, reply| async move {
         Ok(reply.text(message.context_id.unwrap_or_default()).await?)
     });
-    let (world, remote) = (World::new().await, remote(agent).await);
+    let (fixture, remote) = (Fixture::new().await, remote(agent).await);
     let mut contexts = Vec::new();
     for session in ["s", "s", "other"] {
-        let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
-        contexts.push(world.hear(session, "hello").await[0]["text"].clone());
+        let amy = fixture.connect(driver(&remote.url), &Reaper::new()).await;
+        contexts.push(fixture.ask(session, "hello").await[0]["text"].clone());
         amy.stop().await;
     }
     assert_eq!(contexts[0], contexts[1]);
@@ -162,19 +162,22 @@ async fn a_conversation_is_the_same_at_the_server_also_after_a_restart() {
 async fn what_goes_wrong_at_the_server_is_told() {
     let agent = Agent::new("bob")
         .on_message(|_, _| async move { Err(AgentFailure::new("quota", "no more today").into()) });
-    let (world, remote) = (World::new().await, remote(agent).await);
-    let amy = world.connect(driver(&remote.url), &Reaper::new()).await;
-    let heard = world.hear("s", "hello").await;
-    let failed = &heard.last().unwrap()["failed"];
+    let (fixture, remote) = (Fixture::new().await, remote(agent).await);
+    let amy = fixture.connect(driver(&remote.url), &Reaper::new()).await;
+    let replies = fixture.ask("s", "hello").await;
+    let failed = &replies.last().unwrap()["failed"];
     assert!(
         failed["message"]
             .as_str()
             .unwrap()
             .contains("no more today"),
-        "{heard:#?}"
+        "{replies:#?}"
     );
     amy.stop().await;
-    let failure = driver(&Server::nobody().await).check().await.unwrap_err();
+    let failure = driver(&Server::unreachable_url().await)
+        .check()
+        .await
+        .unwrap_err();
     assert_eq!(failure.code, "adapter_crash");
     assert!(
         failure.message.contains("start it, or mend the URL"),

@@ -1,35 +1,35 @@
-//! ACP agents: a script that prints the documented lines stands in for them.
+//! ACP agents, simulated by a script that prints the documented lines.
 
 use std::path::{Path, PathBuf};
 
 use jackfield_connect::{CommandSpec, Driver as _, Reaper, drivers::acp::Acp};
 use serde_json::{Value, json};
 
-use crate::drivers::world::{World, eventually};
+use crate::drivers::fixture::{Fixture, eventually};
 
-fn log(world: &World) -> PathBuf {
-    world.folder().join("told.jsonl")
+fn log(fixture: &Fixture) -> PathBuf {
+    fixture.folder().join("told.jsonl")
 }
 
-fn driver(world: &World, abilities: &str, is_trusted: bool, reaper: &Reaper) -> Acp {
+fn driver(fixture: &Fixture, abilities: &str, is_trusted: bool, reaper: &Reaper) -> Acp {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins/acp_agent.py");
     let args = [
         script.display().to_string(),
-        log(world).display().to_string(),
+        log(fixture).display().to_string(),
         abilities.to_owned(),
     ];
     let spec = CommandSpec {
         program: "python3".to_owned(),
         args: args.to_vec(),
-        dir: world.folder().to_owned(),
+        dir: fixture.folder().to_owned(),
         ..CommandSpec::default()
     };
     Acp::new(spec, is_trusted, reaper.clone())
 }
 
-/// All messages that the agent was told, by their method.
-fn told(world: &World, method: &str) -> Vec<Value> {
-    let log = std::fs::read_to_string(log(world)).unwrap_or_default();
+/// Returns all messages to the agent with this method.
+fn received(fixture: &Fixture, method: &str) -> Vec<Value> {
+    let log = std::fs::read_to_string(log(fixture)).unwrap_or_default();
     let messages = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -40,14 +40,14 @@ fn told(world: &World, method: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn everything_that_an_agent_tells_arrives_in_order() {
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let amy = world
-        .connect(driver(&world, "", false, &reaper), &reaper)
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "", false, &reaper), &reaper)
         .await;
-    let heard = world.hear("s", "everything").await;
-    let done = heard.last().unwrap()["done"].clone();
+    let replies = fixture.ask("s", "everything").await;
+    let done = replies.last().unwrap()["done"].clone();
     assert_eq!(
-        heard[..heard.len() - 1],
+        replies[..replies.len() - 1],
         [
             json!({"thinking": "hm"}),
             json!({"status": "plan:\n[ ] look"}),
@@ -56,17 +56,17 @@ async fn everything_that_an_agent_tells_arrives_in_order() {
             json!({"tool_result": "hello", "tool_call_id": "call_001"}),
             json!({"text": "a.txt says hello"}),
         ],
-        "{heard:#?}"
+        "{replies:#?}"
     );
     assert_eq!(done["state"], "completed");
     assert_eq!(done["stop_reason"], "end_turn");
     assert_eq!(done["usage"], json!({"used": 53000, "size": 200_000}));
-    let opened = &told(&world, "initialize")[0]["params"];
+    let opened = &received(&fixture, "initialize")[0]["params"];
     assert_eq!(opened["protocolVersion"], 1);
     let can = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
     assert_eq!(opened["clientCapabilities"], can);
-    let new = &told(&world, "session/new")[0]["params"];
-    let project = std::fs::canonicalize(world.folder().join("project")).unwrap();
+    let new = &received(&fixture, "session/new")[0]["params"];
+    let project = std::fs::canonicalize(fixture.folder().join("project")).unwrap();
     let cwd = std::fs::canonicalize(new["cwd"].as_str().unwrap()).unwrap();
     assert_eq!(cwd, project);
     assert_eq!(new["mcpServers"][0]["name"], "jackfield");
@@ -75,44 +75,47 @@ async fn everything_that_an_agent_tells_arrives_in_order() {
 
 #[tokio::test]
 async fn conversations_share_a_process_and_go_on_after_a_restart() {
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let amy = world
-        .connect(driver(&world, "load", false, &reaper), &reaper)
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "load", false, &reaper), &reaper)
         .await;
     for (session, words, answer) in [
         ("a", "one", "sess_1 heard one"),
         ("b", "two", "sess_2 heard two"),
         ("a", "three", "sess_1 heard three"),
     ] {
-        assert_eq!(world.hear(session, words).await[0], json!({"text": answer}));
+        assert_eq!(
+            fixture.ask(session, words).await[0],
+            json!({"text": answer})
+        );
     }
-    assert_eq!(told(&world, "initialize").len(), 1);
+    assert_eq!(received(&fixture, "initialize").len(), 1);
     amy.stop().await;
-    // What an agent tells again of a conversation that it loads is not told to the caller.
+    // The agent replays a conversation while loading it. Callers don't get the replay.
     let reaper = Reaper::new();
-    let amy = world
-        .connect(driver(&world, "load", false, &reaper), &reaper)
+    let amy = fixture
+        .connect(driver(&fixture, "load", false, &reaper), &reaper)
         .await;
-    let heard = world.hear("a", "four").await;
-    assert_eq!(heard[0], json!({"text": "sess_1 heard four"}));
+    let replies = fixture.ask("a", "four").await;
+    assert_eq!(replies[0], json!({"text": "sess_1 heard four"}));
     assert_eq!(
-        told(&world, "session/load")[0]["params"]["sessionId"],
+        received(&fixture, "session/load")[0]["params"]["sessionId"],
         "sess_1"
     );
     amy.stop().await;
-    // One that can do no more than begin anew says so.
+    // An agent that can't load conversations reports a fresh session.
     let reaper = Reaper::new();
-    let amy = world
-        .connect(driver(&world, "", false, &reaper), &reaper)
+    let amy = fixture
+        .connect(driver(&fixture, "", false, &reaper), &reaper)
         .await;
-    let heard = world.hear("a", "five").await;
+    let replies = fixture.ask("a", "five").await;
     assert!(
-        heard[0]["status"]
+        replies[0]["status"]
             .as_str()
             .unwrap()
             .contains("does not remember")
     );
-    assert_eq!(heard[1], json!({"text": "sess_3 heard five"}));
+    assert_eq!(replies[1], json!({"text": "sess_3 heard five"}));
     amy.stop().await;
 }
 
@@ -120,23 +123,24 @@ async fn conversations_share_a_process_and_go_on_after_a_restart() {
 async fn a_permission_is_the_owners_to_give_and_never_for_longer_than_once() {
     let outcome = |id: &str| format!(r#"outcome {{"optionId": "{id}", "outcome": "selected"}}"#);
     for (approved, chosen) in [(true, "once"), (false, "no")] {
-        let (world, reaper) = (World::new().await.deciding(approved), Reaper::new());
-        let amy = world
-            .connect(driver(&world, "", false, &reaper), &reaper)
+        let (fixture, reaper) = (Fixture::new().await.with_decision(approved), Reaper::new());
+        let amy = fixture
+            .connect(driver(&fixture, "", false, &reaper), &reaper)
             .await;
-        let heard = world.hear("s", "permission").await;
+        let replies = fixture.ask("s", "permission").await;
         assert!(
-            heard.contains(&json!({"text": outcome(chosen)})),
-            "{heard:#?}"
+            replies.contains(&json!({"text": outcome(chosen)})),
+            "{replies:#?}"
         );
         amy.stop().await;
     }
-    // Or at the hub: nobody sits at the desk. The caller is told that somebody has to decide.
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let amy = world
-        .connect(driver(&world, "", false, &reaper), &reaper)
+    // Approval at the hub, with no approver at the terminal. The caller sees a status about the
+    // pending approval.
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "", false, &reaper), &reaper)
         .await;
-    let mut call = world.say("s", "permission").await;
+    let mut call = fixture.send("s", "permission").await;
     let waits = loop {
         let (_, data) = call.next().await.unwrap();
         if data["kind"] == "status" {
@@ -146,37 +150,37 @@ async fn a_permission_is_the_owners_to_give_and_never_for_longer_than_once() {
     assert!(waits.contains("Run the tests"), "{waits}");
     let answer = json!({"ask_id": "ask-1", "approved": true});
     let path = format!("/v1/calls/{}/answer", call.id);
-    assert_eq!(world.hub.web().post(&path, answer).await.0, 204);
+    assert_eq!(fixture.hub.web().post(&path, answer).await.0, 204);
     assert_eq!(call.text().await, outcome("once"));
     amy.stop().await;
-    // A trusted agent asks nobody.
-    let (world, reaper) = (World::new().await.trusted(), Reaper::new());
-    let amy = world
-        .connect(driver(&world, "", true, &reaper), &reaper)
+    // A trusted agent needs no approval.
+    let (fixture, reaper) = (Fixture::new().await.trusted(), Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "", true, &reaper), &reaper)
         .await;
-    let heard = world.hear("s", "permission").await;
+    let replies = fixture.ask("s", "permission").await;
     assert!(
-        heard.contains(&json!({"text": outcome("once")})),
-        "{heard:#?}"
+        replies.contains(&json!({"text": outcome("once")})),
+        "{replies:#?}"
     );
     amy.stop().await;
 }
 
 #[tokio::test]
 async fn a_refusal_is_a_rejection_and_an_error_is_a_failure() {
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let amy = world
-        .connect(driver(&world, "", false, &reaper), &reaper)
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "", false, &reaper), &reaper)
         .await;
-    let heard = world.hear("s", "refuse").await;
-    assert_eq!(heard[0], json!({"text": "I would rather not"}));
-    assert_eq!(heard[1]["done"]["state"], "rejected");
-    let failed = &world.hear("s", "fail").await[0]["failed"];
+    let replies = fixture.ask("s", "refuse").await;
+    assert_eq!(replies[0], json!({"text": "I would rather not"}));
+    assert_eq!(replies[1]["done"]["state"], "rejected");
+    let failed = &fixture.ask("s", "fail").await[0]["failed"];
     assert_eq!(failed["error"], "agent_error");
     assert_eq!(failed["message"], "Internal error: no model");
-    // What is not offered is refused, and the agent goes on.
+    // The agent's requests for unsupported methods are refused, and the agent continues.
     assert_eq!(
-        world.hear("s", "file").await[0],
+        fixture.ask("s", "file").await[0],
         json!({"text": "refused -32601"})
     );
     amy.stop().await;
@@ -184,15 +188,15 @@ async fn a_refusal_is_a_rejection_and_an_error_is_a_failure() {
 
 #[tokio::test]
 async fn a_crash_fails_the_open_turns_and_the_next_one_starts_the_agent_again() {
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let amy = world
-        .connect(driver(&world, "resume", false, &reaper), &reaper)
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "resume", false, &reaper), &reaper)
         .await;
-    let mut other = world.say("other", "wait").await;
+    let mut other = fixture.send("other", "wait").await;
     assert_eq!(other.text().await, "waiting");
-    let heard = world.hear("s", "die").await;
-    assert_eq!(heard[0], json!({"text": "so long"}));
-    for failed in [&heard[1]["failed"], &other.rest().await[0]["failed"]] {
+    let replies = fixture.ask("s", "die").await;
+    assert_eq!(replies[0], json!({"text": "so long"}));
+    for failed in [&replies[1]["failed"], &other.rest().await[0]["failed"]] {
         assert_eq!(failed["error"], "crashed", "{failed}");
         let text = failed["message"].as_str().unwrap();
         assert!(
@@ -200,34 +204,34 @@ async fn a_crash_fails_the_open_turns_and_the_next_one_starts_the_agent_again() 
             "{text}"
         );
     }
-    let heard = world.hear("s", "again").await;
-    assert_eq!(heard[0], json!({"text": "sess_2 heard again"}));
-    assert_eq!(told(&world, "initialize").len(), 2);
-    assert_eq!(told(&world, "session/resume").len(), 1);
+    let replies = fixture.ask("s", "again").await;
+    assert_eq!(replies[0], json!({"text": "sess_2 heard again"}));
+    assert_eq!(received(&fixture, "initialize").len(), 2);
+    assert_eq!(received(&fixture, "session/resume").len(), 1);
     amy.stop().await;
 }
 
 #[tokio::test]
 async fn a_cancelled_turn_is_stopped_and_its_conversation_goes_on() {
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let amy = world
-        .connect(driver(&world, "", false, &reaper), &reaper)
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "", false, &reaper), &reaper)
         .await;
-    let mut call = world.say("s", "wait").await;
+    let mut call = fixture.send("s", "wait").await;
     assert_eq!(call.text().await, "waiting");
     let path = format!("/v1/calls/{}/cancel", call.id);
-    world.hub.web().post(&path, json!({})).await;
-    let heard = world.hear("s", "more").await;
+    fixture.hub.web().post(&path, json!({})).await;
+    let replies = fixture.ask("s", "more").await;
     assert!(
-        heard.contains(&json!({"text": "sess_1 heard more"})),
-        "{heard:#?}"
+        replies.contains(&json!({"text": "sess_1 heard more"})),
+        "{replies:#?}"
     );
     assert_eq!(
-        told(&world, "session/cancel")[0]["params"],
+        received(&fixture, "session/cancel")[0]["params"],
         json!({"sessionId": "sess_1"})
     );
     assert_eq!(
-        told(&world, "initialize").len(),
+        received(&fixture, "initialize").len(),
         1,
         "the agent was not ended for it"
     );
@@ -236,18 +240,18 @@ async fn a_cancelled_turn_is_stopped_and_its_conversation_goes_on() {
 
 #[tokio::test]
 async fn an_agent_that_does_not_stop_is_ended_with_all_that_it_started() {
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let amy = world
-        .connect(driver(&world, "", false, &reaper), &reaper)
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "", false, &reaper), &reaper)
         .await;
-    let mut call = world.say("s", "ignore").await;
+    let mut call = fixture.send("s", "ignore").await;
     let pids = call.text().await;
     let pids: Vec<i32> = pids
         .split(' ')
         .skip(1)
         .map(|pid| pid.parse().unwrap())
         .collect();
-    // Losing the caller cancels the call.
+    // Disconnecting the caller cancels the call.
     drop(call);
     for pid in pids {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
@@ -257,7 +261,7 @@ async fn an_agent_that_does_not_stop_is_ended_with_all_that_it_started() {
         .await;
     }
     assert_eq!(
-        world.hear("t", "next").await[0],
+        fixture.ask("t", "next").await[0],
         json!({"text": "sess_2 heard next"})
     );
     amy.stop().await;
@@ -265,14 +269,14 @@ async fn an_agent_that_does_not_stop_is_ended_with_all_that_it_started() {
 
 #[tokio::test]
 async fn files_go_along_as_links() {
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let amy = world
-        .connect(driver(&world, "", false, &reaper), &reaper)
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "", false, &reaper), &reaper)
         .await;
     let file = json!({"file": {"name": "a.txt", "mime": "text/plain", "bytes": "aGk="}});
     let body = json!({"session": "s", "parts": [{"text": "blocks"}, {"data": {"n": 1}}, file]});
-    let heard = world.call(body).await.rest().await;
-    let blocks: Value = serde_json::from_str(heard[0]["text"].as_str().unwrap()).unwrap();
+    let replies = fixture.call(body).await.rest().await;
+    let blocks: Value = serde_json::from_str(replies[0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(blocks[0], json!({"type": "text", "text": "{\"n\":1}"}));
     assert_eq!(blocks[1]["type"], "resource_link");
     let path = blocks[1]["uri"]
@@ -286,12 +290,12 @@ async fn files_go_along_as_links() {
 
 #[tokio::test]
 async fn what_cannot_be_driven_is_told_at_once_with_what_to_do() {
-    let (world, reaper) = (World::new().await, Reaper::new());
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
     let command = |command: &[&str]| {
         let spec = CommandSpec {
             program: command[0].to_owned(),
             args: command[1..].iter().map(|&arg| arg.to_owned()).collect(),
-            dir: world.folder().to_owned(),
+            dir: fixture.folder().to_owned(),
             ..CommandSpec::default()
         };
         Acp::new(spec, false, reaper.clone())
@@ -302,17 +306,17 @@ async fn what_cannot_be_driven_is_told_at_once_with_what_to_do() {
             command(&["sh", "-c", "echo hello; echo not today >&2; exit 4"]),
             "exit code 4: not today",
         ),
-        (driver(&world, "future", false, &reaper), "version 2"),
+        (driver(&fixture, "future", false, &reaper), "version 2"),
         (command(&["cat"]), "cat does not speak ACP"),
     ] {
         let failure = agent.check().await.unwrap_err();
         assert_eq!(failure.code, "adapter_crash");
         assert!(failure.message.contains(expected), "{}", failure.message);
     }
-    let amy = world
-        .connect(driver(&world, "locked", false, &reaper), &reaper)
+    let amy = fixture
+        .connect(driver(&fixture, "locked", false, &reaper), &reaper)
         .await;
-    let failed = &world.hear("s", "x").await[0]["failed"];
+    let failed = &fixture.ask("s", "x").await[0]["failed"];
     let text = failed["message"].as_str().unwrap();
     assert!(text.contains("sign in"), "{text}");
     amy.stop().await;
@@ -320,11 +324,11 @@ async fn what_cannot_be_driven_is_told_at_once_with_what_to_do() {
 
 #[tokio::test]
 async fn an_agent_is_announced_as_it_calls_itself() {
-    let (world, reaper) = (World::new().await, Reaper::new());
-    let agent = driver(&world, "", false, &reaper);
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let agent = driver(&fixture, "", false, &reaper);
     agent.check().await.unwrap();
-    let said = agent.self_description();
-    assert_eq!(said.name.as_deref(), Some("Stand-in"));
-    assert_eq!(said.version.as_deref(), Some("7.1"));
+    let profile = agent.self_description();
+    assert_eq!(profile.name.as_deref(), Some("Stand-in"));
+    assert_eq!(profile.version.as_deref(), Some("7.1"));
     reaper.finish().await;
 }

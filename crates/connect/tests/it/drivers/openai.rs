@@ -1,4 +1,4 @@
-//! Servers of chat completions: a server that writes the documented bytes stands in for them.
+//! Chat completions servers, simulated by a server with the documented bytes.
 
 use std::sync::{
     Arc,
@@ -12,38 +12,38 @@ use jackfield_connect::{
 use serde_json::{Value, json};
 
 use crate::drivers::{
-    server::{Asked, Server, answer, endless, events},
-    world::World,
+    fixture::Fixture,
+    server::{ReceivedRequest, Server, answer, endless, events},
 };
 
-/// A variable that every test finds in its environment: its value stands for a key.
+/// An environment variable set in every test; the value serves as API key.
 const KEY_ENV: &str = "CARGO_PKG_NAME";
 const KEY: &str = env!("CARGO_PKG_NAME");
 
 const MODELS: &str = r#"{"object":"list","data":[{"id":"llama3.2:latest","object":"model"},{"id":"qwen","object":"model"}]}"#;
 
-fn settings(world: &World, url: String) -> OpenAiSettings {
+fn settings(fixture: &Fixture, url: String) -> OpenAiSettings {
     OpenAiSettings {
         url,
         key_env: Some(KEY_ENV.to_owned()),
-        histories: world.folder().join("histories"),
+        histories: fixture.folder().join("histories"),
         ..OpenAiSettings::default()
     }
 }
 
-/// A server with models that answers so to everything else.
-async fn server(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Server {
-    Server::start(move |asked| match asked.line.as_str() {
+/// Starts a server with a list of models; `work` answers all other requests.
+async fn server(work: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static) -> Server {
+    Server::start(move |request| match request.line.as_str() {
         "GET /v1/models" => answer("200 OK", "application/json", MODELS),
-        "POST /v1/chat/completions" => work(asked),
+        "POST /v1/chat/completions" => work(request),
         _ => answer("404 Not Found", "text/plain", "404 page not found"),
     })
     .await
 }
 
-/// Says what the last message says.
-fn echo(asked: &Asked) -> Vec<u8> {
-    let last = asked.body["messages"].as_array().unwrap().last().unwrap();
+/// Responds with the text of the last message.
+fn echo(request: &ReceivedRequest) -> Vec<u8> {
+    let last = request.body["messages"].as_array().unwrap().last().unwrap();
     let words = format!("you said {}", last["content"].as_str().unwrap());
     let piece =
         json!({"choices": [{"index": 0, "delta": {"content": words}, "finish_reason": null}]});
@@ -51,18 +51,20 @@ fn echo(asked: &Asked) -> Vec<u8> {
     events(&[&piece.to_string(), end, "[DONE]"])
 }
 
-/// How a call fails that such a server answers.
-async fn failure(work: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> (String, String) {
-    let (world, server) = (World::new().await, server(work).await);
-    let driver = OpenAi::new(settings(&world, server.url(""))).unwrap();
-    let amy = world.connect(driver, &Reaper::new()).await;
-    let heard = world.hear("s", "hello").await;
+/// Returns the failure of a call to a server with these responses.
+async fn failure(
+    work: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static,
+) -> (String, String) {
+    let (fixture, server) = (Fixture::new().await, server(work).await);
+    let driver = OpenAi::new(settings(&fixture, server.url(""))).unwrap();
+    let amy = fixture.connect(driver, &Reaper::new()).await;
+    let replies = fixture.ask("s", "hello").await;
     amy.stop().await;
-    let failed = &heard.last().unwrap()["failed"];
+    let failed = &replies.last().unwrap()["failed"];
     let text = |key: &str| {
         failed[key]
             .as_str()
-            .unwrap_or_else(|| panic!("{heard:#?}"))
+            .unwrap_or_else(|| panic!("{replies:#?}"))
             .to_owned()
     };
     (text("error"), text("message"))
@@ -82,17 +84,17 @@ async fn an_answer_arrives_in_its_kinds_and_the_key_goes_to_the_server_alone() {
         ])
     })
     .await;
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let settings = OpenAiSettings {
         system: Some("be brief".to_owned()),
-        ..settings(&world, server.url(""))
+        ..settings(&fixture, server.url(""))
     };
-    let amy = world
+    let amy = fixture
         .connect(OpenAi::new(settings).unwrap(), &Reaper::new())
         .await;
-    let heard = world.hear("s", "hello").await;
+    let replies = fixture.ask("s", "hello").await;
     assert_eq!(
-        heard[..heard.len() - 1],
+        replies[..replies.len() - 1],
         [
             json!({"thinking": "hm"}),
             json!({"text": "Hello"}),
@@ -103,20 +105,20 @@ async fn an_answer_arrives_in_its_kinds_and_the_key_goes_to_the_server_alone() {
                 "tool_call_id": "t",
             }),
         ],
-        "{heard:#?}"
+        "{replies:#?}"
     );
-    let done = &heard.last().unwrap()["done"];
+    let done = &replies.last().unwrap()["done"];
     assert_eq!(done["usage"], json!({"total_tokens": 11}));
     assert_eq!(done["stop_reason"], "stop");
-    let asked = &server.asked()[0];
+    let request = &server.requests()[0];
     assert!(
-        asked
+        request
             .headers
             .contains(&format!("authorization: bearer {KEY}"))
     );
-    assert_eq!(asked.body["model"], "llama3.2:latest");
+    assert_eq!(request.body["model"], "llama3.2:latest");
     assert_eq!(
-        asked.body["messages"],
+        request.body["messages"],
         json!([{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"}])
     );
     amy.stop().await;
@@ -124,20 +126,20 @@ async fn an_answer_arrives_in_its_kinds_and_the_key_goes_to_the_server_alone() {
 
 #[tokio::test]
 async fn a_conversation_is_told_again_with_each_message_also_after_a_restart() {
-    let (world, server) = (World::new().await, server(echo).await);
+    let (fixture, server) = (Fixture::new().await, server(echo).await);
     let connect = || async {
-        let driver = OpenAi::new(settings(&world, server.url("/v1"))).unwrap();
-        world.connect(driver, &Reaper::new()).await
+        let driver = OpenAi::new(settings(&fixture, server.url("/v1"))).unwrap();
+        fixture.connect(driver, &Reaper::new()).await
     };
     let amy = connect().await;
-    world.hear("s", "one").await;
-    world.hear("other", "apart").await;
+    fixture.ask("s", "one").await;
+    fixture.ask("other", "apart").await;
     amy.stop().await;
     let amy = connect().await;
-    world.hear("s", "two").await;
+    fixture.ask("s", "two").await;
     amy.stop().await;
     assert_eq!(
-        server.asked()[2].body["messages"],
+        server.requests()[2].body["messages"],
         json!([
             {"role": "user", "content": "one"},
             {"role": "assistant", "content": "you said one"},
@@ -148,15 +150,17 @@ async fn a_conversation_is_told_again_with_each_message_also_after_a_restart() {
 
 #[tokio::test]
 async fn a_look_at_the_models_tells_what_is_wrong_before_anybody_calls() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let check = |url: String, model: Option<&str>| {
         let settings = OpenAiSettings {
             model: model.map(str::to_owned),
-            ..settings(&world, url)
+            ..settings(&fixture, url)
         };
         async move { OpenAi::new(settings).unwrap().check().await }
     };
-    let failure = check(Server::nobody().await, None).await.unwrap_err();
+    let failure = check(Server::unreachable_url().await, None)
+        .await
+        .unwrap_err();
     assert_eq!(failure.code, "adapter_crash");
     assert!(
         failure.message.contains("start the server"),
@@ -186,8 +190,8 @@ async fn a_look_at_the_models_tells_what_is_wrong_before_anybody_calls() {
     let failure = check(empty.url(""), None).await.unwrap_err();
     assert_eq!(failure.code, "model_not_found");
 
-    // The version is found by itself, and so is a server that has no list at all.
-    let plain = Server::start(|asked| match asked.line.as_str() {
+    // The path's version is detected, and a server may lack a list of models.
+    let plain = Server::start(|request| match request.line.as_str() {
         "GET /models" => answer("200 OK", "application/json", MODELS),
         _ => answer("404 Not Found", "text/plain", ""),
     })
@@ -205,32 +209,32 @@ async fn a_look_at_the_models_tells_what_is_wrong_before_anybody_calls() {
 
 #[tokio::test]
 async fn a_server_without_a_list_of_models_is_asked_for_one_only_once() {
-    let looks = Arc::new(AtomicUsize::new(0));
-    let counted = looks.clone();
-    let server = Server::start(move |asked| match asked.line.as_str() {
-        "POST /v1/chat/completions" => echo(asked),
+    let model_requests = Arc::new(AtomicUsize::new(0));
+    let counted = model_requests.clone();
+    let server = Server::start(move |request| match request.line.as_str() {
+        "POST /v1/chat/completions" => echo(request),
         _ => {
             counted.fetch_add(1, Ordering::Relaxed);
             answer("404 Not Found", "text/plain", "")
         }
     })
     .await;
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let settings = OpenAiSettings {
         model: Some("m".to_owned()),
-        ..settings(&world, server.url("/v1"))
+        ..settings(&fixture, server.url("/v1"))
     };
     let driver = OpenAi::new(settings).unwrap();
     driver.check().await.unwrap();
     let described = driver.self_description().description;
     assert!(described.is_some_and(|text| text.starts_with("m at ")));
-    let amy = world.connect(driver, &Reaper::new()).await;
+    let amy = fixture.connect(driver, &Reaper::new()).await;
     for text in ["one", "two"] {
-        world.hear("s", text).await;
+        fixture.ask("s", text).await;
     }
     amy.stop().await;
-    assert_eq!(server.asked().len(), 2);
-    assert_eq!(looks.load(Ordering::Relaxed), 1);
+    assert_eq!(server.requests().len(), 2);
+    assert_eq!(model_requests.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
@@ -250,7 +254,7 @@ async fn an_answer_that_breaks_off_or_makes_no_sense_is_a_crash() {
 #[tokio::test]
 async fn what_a_server_refuses_is_told_with_what_to_do() {
     let complaint = |status: &'static str, text: &'static str| {
-        move |_: &Asked| {
+        move |_: &ReceivedRequest| {
             let body = json!({"error": {"message": format!("{text} ({KEY})")}}).to_string();
             answer(status, "application/json", &body)
         }
@@ -262,8 +266,8 @@ async fn what_a_server_refuses_is_told_with_what_to_do() {
         ("500 Internal Server Error", "agent_error", "the cat"),
         ("302 Found", "crashed", "leads elsewhere"),
     ] {
-        let (told, text) = failure(complaint(status, "the cat")).await;
-        assert_eq!(told, code, "{text}");
+        let (failure_code, text) = failure(complaint(status, "the cat")).await;
+        assert_eq!(failure_code, code, "{text}");
         assert!(text.contains(words), "{text}");
         assert!(!text.contains(KEY), "{text}");
     }
@@ -281,11 +285,11 @@ async fn a_server_that_does_not_stream_is_heard_too() {
         answer("200 OK", "application/json; charset=utf-8", body)
     })
     .await;
-    let world = World::new().await;
-    let driver = OpenAi::new(settings(&world, server.url(""))).unwrap();
-    let amy = world.connect(driver, &Reaper::new()).await;
-    let heard: Vec<Value> = world.hear("s", "hello").await;
-    assert_eq!(heard[0], json!({"text": "Hello"}));
-    assert_eq!(heard[1]["done"]["usage"], json!({"total_tokens": 3}));
+    let fixture = Fixture::new().await;
+    let driver = OpenAi::new(settings(&fixture, server.url(""))).unwrap();
+    let amy = fixture.connect(driver, &Reaper::new()).await;
+    let replies: Vec<Value> = fixture.ask("s", "hello").await;
+    assert_eq!(replies[0], json!({"text": "Hello"}));
+    assert_eq!(replies[1]["done"]["usage"], json!({"total_tokens": 3}));
     amy.stop().await;
 }

@@ -1,4 +1,4 @@
-//! A server on this machine that answers each request with the next of some raw answers, and keeps what it was asked.
+//! A local HTTP server that responds with raw bytes and records its requests.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What somebody asked.
+/// A received request.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    /// The first line: method and path.
+pub(crate) struct ReceivedRequest {
+    /// The request line: method and path.
     pub(crate) line: String,
     /// The headers, in lower case.
     pub(crate) headers: String,
@@ -21,25 +21,28 @@ pub(crate) struct Asked {
     pub(crate) body: Value,
 }
 
-/// The server; gone when dropped.
+/// The server; stopped when dropped.
 pub(crate) struct Server {
     addr: std::net::SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
     _serving: JoinSet<()>,
 }
 
-/// An answer, made of what was asked.
-type Answer = Arc<dyn Fn(&Asked) -> Vec<u8> + Send + Sync>;
+/// Makes the response to a request.
+type Answer = Arc<dyn Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync>;
 
 impl Server {
-    /// A server that answers so. An answer without an end is repeated until nobody listens, see [`endless`].
-    pub(crate) async fn start(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    /// Starts a server with these responses. An endless response is repeated until the client disconnects,
+    /// see [`endless`].
+    pub(crate) async fn start(
+        answer: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let received: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
         let answer: Answer = Arc::new(answer);
         let mut serving = JoinSet::new();
-        let all = asked.clone();
+        let all = received.clone();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
@@ -48,7 +51,7 @@ impl Server {
         });
         Self {
             addr,
-            asked,
+            received,
             _serving: serving,
         }
     }
@@ -57,22 +60,23 @@ impl Server {
         format!("http://{}{path}", self.addr)
     }
 
-    /// What it was asked, but for looks at what it offers.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        let asked = self.asked.lock().clone();
-        let is_work =
-            |asked: &Asked| !asked.line.ends_with("/models") && !asked.line.ends_with("/card");
-        asked.into_iter().filter(is_work).collect()
+    /// Returns the received requests, without those for the card or the list of models.
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        let received = self.received.lock().clone();
+        let is_work = |received: &ReceivedRequest| {
+            !received.line.ends_with("/models") && !received.line.ends_with("/card")
+        };
+        received.into_iter().filter(is_work).collect()
     }
 
-    /// A URL at which nobody listens.
-    pub(crate) async fn nobody() -> String {
+    /// Returns a URL without a listener.
+    pub(crate) async fn unreachable_url() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }
 }
 
-async fn serve(mut stream: TcpStream, answer: Answer, all: Arc<Mutex<Vec<Asked>>>) {
+async fn serve(mut stream: TcpStream, answer: Answer, all: Arc<Mutex<Vec<ReceivedRequest>>>) {
     let mut bytes = Vec::new();
     let end = loop {
         if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
@@ -94,39 +98,39 @@ async fn serve(mut stream: TcpStream, answer: Answer, all: Arc<Mutex<Vec<Asked>>
             return;
         }
     }
-    let asked = Asked {
+    let received = ReceivedRequest {
         line: line.trim_end_matches(" HTTP/1.1").to_owned(),
         headers,
         body: serde_json::from_slice(&bytes[end + 4..]).unwrap_or_default(),
     };
-    all.lock().push(asked.clone());
-    let answer = answer(&asked);
+    all.lock().push(received.clone());
+    let answer = answer(&received);
     let is_endless = answer.ends_with(ENDLESS);
     let answer = answer.strip_suffix(ENDLESS).unwrap_or(&answer);
-    // Whoever asked may have heard enough.
+    // The client may have disconnected.
     if stream.write_all(answer).await.is_err() {
         return;
     }
     while is_endless && stream.write_all(&[b'x'; 1 << 16]).await.is_ok() {}
 }
 
-/// Ends an answer that has no end.
+/// Marks a response as endless.
 const ENDLESS: &[u8] = b"(endless)";
 
-/// An answer; the connection ends with it.
+/// A response that ends with the connection.
 pub(crate) fn answer(status: &str, media: &str, body: &str) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\nconnection: close\r\n\r\n");
     (head + body).into_bytes()
 }
 
-/// An answer that goes on for ever.
+/// A response without an end.
 pub(crate) fn endless(media: &str, begin: &str) -> Vec<u8> {
     let mut all = answer("200 OK", media, begin);
     all.extend_from_slice(ENDLESS);
     all
 }
 
-/// An answer as a stream of events.
+/// A response as a stream of events.
 pub(crate) fn events(data: &[&str]) -> Vec<u8> {
     let events: String = data
         .iter()

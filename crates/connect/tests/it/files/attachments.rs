@@ -1,4 +1,4 @@
-//! Files of messages.
+//! Message attachments.
 
 use std::{
     fs,
@@ -15,10 +15,10 @@ use tokio::{
     task::JoinSet,
 };
 
-/// An HTTP server that answers each request line with what `answer` says, and forgets nothing of what it heard.
+/// An HTTP server that responds by request line, and records the request lines.
 struct Server {
     origin: String,
-    heard: Arc<parking_lot::Mutex<Vec<String>>>,
+    request_lines: Arc<parking_lot::Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
 }
 
@@ -26,8 +26,8 @@ impl Server {
     async fn start(answer: fn(&str) -> Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
-        let heard = Arc::<parking_lot::Mutex<Vec<String>>>::default();
-        let log = heard.clone();
+        let request_lines = Arc::<parking_lot::Mutex<Vec<String>>>::default();
+        let log = request_lines.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             while let Ok((mut socket, _)) = listener.accept().await {
@@ -41,13 +41,13 @@ impl Server {
                 let request = String::from_utf8(request).unwrap();
                 let line = request.lines().next().unwrap_or_default().to_owned();
                 log.lock().push(request);
-                // Whoever asked may have had enough.
+                // The client may have disconnected.
                 socket.write_all(&answer(&line)).await.ok();
             }
         });
         Self {
             origin,
-            heard,
+            request_lines,
             _tasks: tasks,
         }
     }
@@ -57,7 +57,7 @@ impl Server {
     }
 
     fn count(&self) -> usize {
-        self.heard.lock().len()
+        self.request_lines.lock().len()
     }
 }
 
@@ -81,7 +81,7 @@ fn attachments(hub: &str, allow_private: bool) -> Attachments {
     Attachments::new(&hub, allow_private).unwrap()
 }
 
-/// Takes a message's files, for a hub that has none of them.
+/// Fetches the files of a message, for a hub that has none of them.
 async fn take(files: impl IntoIterator<Item = File>, dir: &Path) -> FetchedFiles {
     let attachments = attachments("https://hub.example", false);
     attachments.fetch(&with(files), dir).await
@@ -151,7 +151,7 @@ async fn the_hubs_own_links_are_fetched_without_a_token() {
     assert!(taken.files[0].ends_with("a.png"), "{taken:?}");
     assert_eq!(fs::read(&taken.files[0]).unwrap(), b"picture");
     assert!(
-        !server.heard.lock()[0]
+        !server.request_lines.lock()[0]
             .to_lowercase()
             .contains("authorization")
     );
@@ -227,7 +227,7 @@ async fn what_cannot_be_had_is_told_and_the_rest_is_there() {
         .fetch(&message, dir.path())
         .await;
     assert_eq!(taken.files, [dir.path().join(".attachments/1/good")]);
-    let told = taken.problems.join("\n");
+    let problem_text = taken.problems.join("\n");
     for words in [
         "the file gone could not be fetched",
         "410",
@@ -235,7 +235,7 @@ async fn what_cannot_be_had_is_told_and_the_rest_is_there() {
         "the file cut could not be fetched: it broke off",
         "no http or https URL",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(problem_text.contains(words), "{words}: {problem_text}");
     }
     assert_eq!(taken.problems.len(), 5);
     let left = fs::read_dir(dir.path().join(".attachments/1")).unwrap();
@@ -245,7 +245,7 @@ async fn what_cannot_be_had_is_told_and_the_rest_is_there() {
 #[tokio::test]
 async fn there_is_an_end_to_how_much_comes() {
     let server = Server::start(|_| {
-        // Says nothing of how much it is.
+        // The response declares no length.
         let mut endless = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
         endless.resize(101 << 20, b'x');
         endless

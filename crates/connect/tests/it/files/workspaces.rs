@@ -1,4 +1,4 @@
-//! Folders of clients.
+//! Client folders.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 use jackfield_connect::workspace::Workspaces;
 use jackfield_sdk::AgentFailure;
 
-/// A project with something of everything.
+/// A project with a file of every kind.
 fn project() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for folder in [
@@ -42,7 +42,7 @@ async fn folder(project: &Path, id: &str) -> PathBuf {
     Workspaces::new(project).folder(Some(id)).await.unwrap()
 }
 
-/// What is in a folder, by name.
+/// Names of the entries of a folder, sorted.
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap();
     let mut names: Vec<_> = entries
@@ -104,7 +104,7 @@ async fn what_comes_to_the_project_appears_and_what_goes_vanishes() {
     let ann = folder(project.path(), "ann").await;
     fs::write(project.path().join("new.txt"), "new").unwrap();
     fs::remove_file(project.path().join("package.json")).unwrap();
-    // A client's own link stays, whether it leads anywhere or not.
+    // A client's own link stays, dangling or not.
     symlink("nowhere", ann.join("own")).unwrap();
     folder(project.path(), "ann").await;
     assert_eq!(fs::read_to_string(ann.join("new.txt")).unwrap(), "new");

@@ -1,4 +1,5 @@
-//! What holds within one process; several queues in one folder are as good as several processes here.
+//! Queue behaviour within one process. Several queues on the same folder behave like several
+//! processes here.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -18,28 +19,28 @@ fn limits(active: usize, waiting: usize) -> QueueLimits {
     }
 }
 
-/// A place that is free now.
-async fn at_once(queue: &MachineQueue) -> QueueSlot {
+/// Takes a free slot.
+async fn take_slot(queue: &MachineQueue) -> QueueSlot {
     match queue.line_up().await.unwrap() {
-        QueueEntry::Place(place) => place,
+        QueueEntry::Place(held_slot) => held_slot,
         QueueEntry::Waiting(_) => panic!("somebody is there"),
     }
 }
 
-/// A number, since no place is free.
-async fn lined_up(queue: &MachineQueue) -> QueueTicket {
+/// Takes a ticket while no slot is free.
+async fn take_ticket(queue: &MachineQueue) -> QueueTicket {
     match queue.line_up().await.unwrap() {
         QueueEntry::Waiting(waiting) => waiting,
         QueueEntry::Place(_) => panic!("a place was free"),
     }
 }
 
-/// A place that becomes free.
-async fn placed(waiting: QueueTicket) -> QueueSlot {
+/// Waits until the ticket gets a slot.
+async fn wait_for_slot(waiting: QueueTicket) -> QueueSlot {
     timeout(SOON, waiting.slot()).await.unwrap().unwrap()
 }
 
-/// All numbers that wait, by the files.
+/// Returns the waiting ticket numbers, by the files.
 fn numbers(dir: &Path) -> String {
     let members = fs::read_dir(dir.join("members")).unwrap();
     let lines = members.map(|entry| entry.unwrap().path());
@@ -53,42 +54,42 @@ fn numbers(dir: &Path) -> String {
 async fn so_many_work_at_once_and_the_next_one_comes_when_one_leaves() {
     let dir = tempfile::tempdir().unwrap();
     let queue = MachineQueue::open(dir.path().join("deep/runtime"), limits(2, 1000)).unwrap();
-    let (first, _second) = (at_once(&queue).await, at_once(&queue).await);
-    let third = lined_up(&queue).await;
-    let fourth = lined_up(&queue).await;
+    let (first, _second) = (take_slot(&queue).await, take_slot(&queue).await);
+    let third = take_ticket(&queue).await;
+    let fourth = take_ticket(&queue).await;
     assert_eq!((third.ahead(), fourth.ahead()), (0, 1));
     drop(first);
-    let third = placed(third).await;
+    let third = wait_for_slot(third).await;
     drop(third);
-    placed(fourth).await;
+    wait_for_slot(fourth).await;
 }
 
 #[tokio::test]
 async fn who_comes_later_does_not_pass_those_who_wait() {
     let dir = tempfile::tempdir().unwrap();
     let [here, there] = [(); 2].map(|()| MachineQueue::open(dir.path(), limits(1, 1000)).unwrap());
-    let place = at_once(&here).await;
-    let first = lined_up(&there).await;
-    let second = lined_up(&here).await;
-    drop(place);
-    // The place is free, and whoever is next has not taken it.
-    let third = lined_up(&there).await;
+    let held_slot = take_slot(&here).await;
+    let first = take_ticket(&there).await;
+    let second = take_ticket(&here).await;
+    drop(held_slot);
+    // The slot is free, and the next ticket has not taken the slot.
+    let third = take_ticket(&there).await;
     assert_eq!(third.ahead(), 2);
     let (second, mut third) = (second.slot(), Box::pin(third.slot()));
     tokio::pin!(second);
-    let place = placed(first).await;
+    let held_slot = wait_for_slot(first).await;
     tokio::select! {
         biased;
         _ = &mut second => panic!("the place is taken"),
         _ = &mut third => panic!("the place is taken"),
         () = tokio::task::yield_now() => {}
     }
-    drop(place);
-    let place = tokio::select! {
-        place = timeout(SOON, &mut second) => place.unwrap().unwrap(),
+    drop(held_slot);
+    let held_slot = tokio::select! {
+        held_slot = timeout(SOON, &mut second) => held_slot.unwrap().unwrap(),
         _ = &mut third => panic!("somebody is before it"),
     };
-    drop(place);
+    drop(held_slot);
     timeout(SOON, third).await.unwrap().unwrap();
 }
 
@@ -96,15 +97,15 @@ async fn who_comes_later_does_not_pass_those_who_wait() {
 async fn a_full_line_says_so_at_once_and_has_room_again_when_one_leaves_it() {
     let dir = tempfile::tempdir().unwrap();
     let [here, there] = [(); 2].map(|()| MachineQueue::open(dir.path(), limits(1, 2)).unwrap());
-    let _place = at_once(&here).await;
-    let (first, _second) = (lined_up(&here).await, lined_up(&there).await);
+    let _place = take_slot(&here).await;
+    let (first, _second) = (take_ticket(&here).await, take_ticket(&there).await);
     for queue in [&here, &there] {
         let busy = queue.line_up().await.unwrap_err();
         assert!(matches!(busy, QueueError::Full(2)), "{busy}");
         assert_eq!(AgentFailure::from(busy).code, "agent_busy");
     }
     drop(first);
-    lined_up(&there).await;
+    take_ticket(&there).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +119,7 @@ async fn nobody_waits_longer_than_the_limit() {
         },
     )
     .unwrap();
-    let _place = at_once(&queue).await;
+    let _place = take_slot(&queue).await;
     let since = tokio::time::Instant::now();
     let busy = queue.enter().await.unwrap_err();
     assert!(matches!(busy, QueueError::Late(limit) if limit == Duration::from_secs(600)));
@@ -131,9 +132,9 @@ async fn nobody_waits_longer_than_the_limit() {
 async fn who_gives_up_leaves_no_trace() {
     let dir = tempfile::tempdir().unwrap();
     let [here, there] = [(); 2].map(|()| MachineQueue::open(dir.path(), limits(1, 1000)).unwrap());
-    let place = at_once(&here).await;
-    let first = lined_up(&here).await;
-    let (mut waits, next) = (Box::pin(first.slot()), lined_up(&there).await);
+    let held_slot = take_slot(&here).await;
+    let first = take_ticket(&here).await;
+    let (mut waits, next) = (Box::pin(first.slot()), take_ticket(&there).await);
     tokio::select! {
         biased;
         _ = &mut waits => panic!("the place is taken"),
@@ -142,8 +143,8 @@ async fn who_gives_up_leaves_no_trace() {
     assert_eq!(numbers(dir.path()).lines().count(), 2);
     drop(waits);
     assert_eq!(numbers(dir.path()).lines().count(), 1);
-    drop(place);
-    placed(next).await;
+    drop(held_slot);
+    wait_for_slot(next).await;
     assert_eq!(numbers(dir.path()), "");
 }
 
@@ -151,11 +152,11 @@ async fn who_gives_up_leaves_no_trace() {
 async fn who_ends_well_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let queue = MachineQueue::open(dir.path(), limits(1, 1000)).unwrap();
-    let place = at_once(&queue).await;
-    let waiting = lined_up(&queue).await;
+    let held_slot = take_slot(&queue).await;
+    let waiting = take_ticket(&queue).await;
     let members = || fs::read_dir(dir.path().join("members")).unwrap().count();
     assert_eq!(members(), 2, "it is a member, with a line");
-    drop((place, waiting, queue));
+    drop((held_slot, waiting, queue));
     assert_eq!(members(), 0);
 }
 
@@ -164,18 +165,18 @@ async fn a_place_that_comes_for_somebody_who_gave_up_goes_to_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let queue = MachineQueue::open(dir.path(), limits(1, 1000)).unwrap();
     for _ in 0..50 {
-        let place = at_once(&queue).await;
-        let (first, next) = (lined_up(&queue).await, lined_up(&queue).await);
+        let held_slot = take_slot(&queue).await;
+        let (first, next) = (take_ticket(&queue).await, take_ticket(&queue).await);
         let mut first = Box::pin(first.slot());
-        drop(place);
-        // It is just looking, beside this thread, when it gives up.
+        drop(held_slot);
+        // The ticket is dropped while its check runs on another thread.
         tokio::select! {
             biased;
             taken = &mut first => drop(taken.unwrap()),
             () = tokio::task::yield_now() => {}
         }
         drop(first);
-        placed(next).await;
+        wait_for_slot(next).await;
     }
 }
 
@@ -190,10 +191,10 @@ async fn a_machine_that_lost_power_begins_anew() {
     ] {
         fs::write(dir.path().join(file), text).unwrap();
     }
-    let place = at_once(&queue).await;
-    assert_eq!(lined_up(&queue).await.ahead(), 0);
+    let held_slot = take_slot(&queue).await;
+    assert_eq!(take_ticket(&queue).await.ahead(), 0);
     assert!(!dir.path().join("members/7.line").exists());
-    drop(place);
+    drop(held_slot);
 }
 
 #[tokio::test]

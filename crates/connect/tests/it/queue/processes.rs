@@ -1,4 +1,4 @@
-//! What holds among several processes, each of which may be killed at any moment.
+//! Queue behaviour among several processes that may be killed at any time.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _, stdin},
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::queue::SOON;
 
-/// Tells a process of these tests where the queue is.
+/// Environment variable with the queue's folder for child processes.
 const DIR: &str = "JACKFIELD_TEST_QUEUE";
 
 fn limits() -> QueueLimits {
@@ -22,7 +22,8 @@ fn limits() -> QueueLimits {
     }
 }
 
-/// What the other processes do; no test by itself. They do what they read, line by line, and say what came of it.
+/// The program of the child processes, not a test by itself. It runs commands from standard input and prints the
+/// results.
 #[test]
 fn another_process() {
     let Ok(dir) = std::env::var(DIR) else {
@@ -30,13 +31,13 @@ fn another_process() {
     };
     let queue = MachineQueue::open(dir, limits()).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut places = Vec::new();
+    let mut slots = Vec::new();
     for line in stdin().lines() {
         match line.unwrap().as_str() {
             "enter" => {
                 let entry = runtime.block_on(queue.line_up()).unwrap();
-                places.push(match entry {
-                    QueueEntry::Place(place) => place,
+                slots.push(match entry {
+                    QueueEntry::Place(taken) => taken,
                     QueueEntry::Waiting(waiting) => {
                         println!("@waiting");
                         runtime.block_on(waiting.slot()).unwrap()
@@ -44,21 +45,21 @@ fn another_process() {
                 });
                 println!("@in");
             }
-            "leave" => drop(places.remove(0)),
+            "leave" => drop(slots.remove(0)),
             other => panic!("{other}"),
         }
     }
 }
 
-/// Another process.
-struct Other {
+/// A child process.
+struct QueueProcess {
     child: Child,
     stdin: ChildStdin,
-    /// What it says, line by line.
-    said: mpsc::Receiver<String>,
+    /// Lines of the child's standard output.
+    output: mpsc::Receiver<String>,
 }
 
-impl Other {
+impl QueueProcess {
     fn start(dir: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -73,45 +74,49 @@ impl Other {
             .unwrap();
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        let (say, said) = mpsc::channel();
-        // Beside the test, so that it need not wait for ever. It ends with the process.
+        let (sender, output) = mpsc::channel();
+        // Reads on a separate thread so the test can time out. The thread ends with the process.
         std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                say.send(line).ok();
+                sender.send(line).ok();
             }
         });
-        Self { child, stdin, said }
+        Self {
+            child,
+            stdin,
+            output,
+        }
     }
 
-    fn tell(&mut self, order: &str) {
+    fn send_order(&mut self, order: &str) {
         writeln!(self.stdin, "{order}").unwrap();
     }
 
-    /// It says this next, besides what the test harness says.
-    fn says(&mut self, word: &str) {
+    /// Waits until the child prints this word, ignoring output of the test harness.
+    fn expect_word(&mut self, word: &str) {
         loop {
-            let line = self.said.recv_timeout(SOON).expect("it says something");
+            let line = self.output.recv_timeout(SOON).expect("it says something");
             // The harness may have begun the line.
-            if let Some((_, said)) = line.split_once('@') {
-                assert_eq!(said.trim(), word);
+            if let Some((_, output)) = line.split_once('@') {
+                assert_eq!(output.trim(), word);
                 return;
             }
         }
     }
 
     fn enter(&mut self, word: &str) {
-        self.tell("enter");
-        self.says(word);
+        self.send_order("enter");
+        self.expect_word(word);
     }
 
-    /// Kills it as `kill -9` does.
+    /// Kills the child like `kill -9`.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
-impl Drop for Other {
+impl Drop for QueueProcess {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -121,7 +126,7 @@ impl Drop for Other {
 #[tokio::test]
 async fn places_of_a_killed_process_are_free_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let mut other = Other::start(dir.path());
+    let mut other = QueueProcess::start(dir.path());
     other.enter("in");
     other.enter("in");
     let queue = MachineQueue::open(dir.path(), limits()).unwrap();
@@ -139,34 +144,34 @@ async fn places_of_a_killed_process_are_free_at_once() {
 #[test]
 fn processes_come_in_the_order_in_which_they_lined_up() {
     let dir = tempfile::tempdir().unwrap();
-    let mut holder = Other::start(dir.path());
+    let mut holder = QueueProcess::start(dir.path());
     holder.enter("in");
     holder.enter("in");
-    let mut waiting: Vec<_> = (0..4).map(|_| Other::start(dir.path())).collect();
+    let mut waiting: Vec<_> = (0..4).map(|_| QueueProcess::start(dir.path())).collect();
     for other in &mut waiting {
         other.enter("waiting");
     }
-    // One place moves on from each to the next. If it went to another, that one would never be told to leave.
-    holder.tell("leave");
+    // The slot passes from each holder to the next. With a different order the test would hang.
+    holder.send_order("leave");
     for other in &mut waiting {
-        other.says("in");
-        other.tell("leave");
+        other.expect_word("in");
+        other.send_order("leave");
     }
 }
 
 #[test]
 fn nobody_waits_for_a_killed_process_that_waited() {
     let dir = tempfile::tempdir().unwrap();
-    let mut holder = Other::start(dir.path());
+    let mut holder = QueueProcess::start(dir.path());
     holder.enter("in");
     holder.enter("in");
-    let [mut first, mut second, mut third] = [(); 3].map(|()| Other::start(dir.path()));
+    let [mut first, mut second, mut third] = [(); 3].map(|()| QueueProcess::start(dir.path()));
     for other in [&mut first, &mut second, &mut third] {
         other.enter("waiting");
     }
     first.kill();
-    holder.tell("leave");
-    second.says("in");
+    holder.send_order("leave");
+    second.expect_word("in");
     second.kill();
-    third.says("in");
+    third.expect_word("in");
 }

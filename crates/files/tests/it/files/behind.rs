@@ -1,4 +1,4 @@
-//! What was changed behind links.
+//! Finding files that changed behind symbolic links.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! Folders as lists of what is in them, and archives as if they had been received.
+//! Helpers: folders as comparable lists, and archives as if received.
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -15,7 +15,7 @@ pub(crate) fn offer(archive: &[u8], files: u64) -> ArchiveOffer {
     ArchiveOffer::new(archive.len() as u64, sha256(archive), files)
 }
 
-/// A folder as an archive.
+/// Packs a folder into an archive.
 pub(crate) async fn pack(
     folder: &Path,
     limits: ArchiveLimits,
@@ -24,7 +24,7 @@ pub(crate) async fn pack(
     packed.map(|packed| packed.bundle)
 }
 
-/// An archive as if it had been received, and the folder that it lies in.
+/// Returns an archive as if received, with its folder.
 pub(crate) async fn received(bytes: &[u8], files: u64) -> (Archive, TempDir) {
     let parts = tempfile::tempdir().unwrap();
     let offer = offer(bytes, files);
@@ -35,7 +35,7 @@ pub(crate) async fn received(bytes: &[u8], files: u64) -> (Archive, TempDir) {
     (part.finish().await.unwrap(), parts)
 }
 
-/// All that is below a folder: files with their bytes and whether they can be executed, links with where they lead.
+/// Lists everything below a folder: files with bytes and executable bit, links with their targets.
 pub(crate) fn tree(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     walk(folder, "", &mut found);
@@ -68,7 +68,7 @@ pub(crate) fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) {
     fs::write(path, content).unwrap();
 }
 
-/// Bytes that cannot be made smaller.
+/// Incompressible bytes.
 pub(crate) fn noise(len: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let next = || {
@@ -80,7 +80,7 @@ pub(crate) fn noise(len: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(len).collect()
 }
 
-/// A runtime of one's own. When it is dropped, all work that was begun on it has ended.
+/// A separate runtime. Dropping the runtime waits for all of its blocking work.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_time().build().unwrap()

@@ -1,4 +1,4 @@
-//! Files that come one by one.
+//! Files transferred without an archive.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

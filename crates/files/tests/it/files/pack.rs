@@ -1,4 +1,4 @@
-//! What is packed, and what is not.
+//! Packed and omitted files.
 
 use std::{
     ffi::OsString,
@@ -25,8 +25,8 @@ pub(crate) async fn bytes(bundle: &Bundle, from: u64) -> Vec<u8> {
     bytes
 }
 
-/// The names in an archive and what they hold, as another reader finds them.
-async fn judged(bundle: &Bundle) -> Vec<(String, Vec<u8>)> {
+/// Reads names and contents of an archive with an independent ZIP reader.
+async fn entries_of(bundle: &Bundle) -> Vec<(String, Vec<u8>)> {
     let bytes = bytes(bundle, 0).await;
     let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();
     let files = (0..archive.len()).map(|at| {
@@ -43,7 +43,7 @@ async fn names(folder: &Path) -> Vec<String> {
         .await
         .unwrap()
         .unwrap();
-    let files = judged(&bundle).await;
+    let files = entries_of(&bundle).await;
     assert_eq!(files.len() as u64, bundle.offer().file_count);
     files.into_iter().map(|(name, _)| name).collect()
 }
@@ -63,7 +63,7 @@ async fn another_reader_finds_the_files_as_they_were() {
         ("grüße/ein brief.txt".to_owned(), b"hello".to_vec()),
         ("noise".to_owned(), noise(200_000)),
     ];
-    assert_eq!(judged(&bundle).await, expected);
+    assert_eq!(entries_of(&bundle).await, expected);
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn links_sockets_and_pipes_are_not_taken() {
     );
 }
 
-/// What is told of what is not packed, if some links are known.
+/// Describes the omitted entries, given the names of known links.
 async fn omitted(folder: &Path, ours: &[OsString]) -> String {
     let packed = jackfield_files::pack(folder, ArchiveLimits::default(), ours).await;
     packed.unwrap().omitted.to_string()
@@ -179,7 +179,7 @@ async fn what_tools_make_and_what_is_private_stays_here() {
         omitted(folder.path(), &[]).await,
         r#"never sent: ".bridge-clients/", ".env", ".env.local", ".git/", ".next/" and 4 more"#
     );
-    // A file may have the name of such a folder, and other files begin with a dot.
+    // Files may have the names of ignored folders, and may begin with a dot.
     for name in ["build", ".environment", ".gitignore", "app/targets/x"] {
         write(folder.path(), name, "x");
     }
@@ -195,8 +195,8 @@ async fn a_folder_without_files_makes_no_archive() {
     fs::create_dir_all(folder.path().join("a/b")).unwrap();
     let packed = pack(folder.path(), ArchiveLimits::default()).await.unwrap();
     assert!(packed.is_none());
-    let told = omitted(folder.path(), &[]).await;
-    assert_eq!(told, r#"empty folders: "a/b/""#);
+    let omissions = omitted(folder.path(), &[]).await;
+    assert_eq!(omissions, r#"empty folders: "a/b/""#);
 }
 
 #[tokio::test]
@@ -214,14 +214,14 @@ async fn names_that_the_other_side_refuses_are_left_out_and_told() {
     let packed = packed.unwrap();
     assert_eq!(packed.bundle.unwrap().offer().file_count, 3);
     assert_eq!(packed.omitted.count(OmitReason::Name), 5);
-    let told = packed.omitted.to_string();
+    let omissions = packed.omitted.to_string();
     for why in [
         r#""C:drive" (begins like that of a drive)"#,
         r#""back\\slash" (has a backslash)"#,
         r#""new\nline" (has a control character)"#,
         "is no UTF-8",
     ] {
-        assert!(told.contains(why), "{why} is not in {told}");
+        assert!(omissions.contains(why), "{why} is not in {omissions}");
     }
 }
 
@@ -286,10 +286,10 @@ async fn a_folder_that_is_not_there_is_told() {
     assert!(matches!(error.unwrap_err(), PackError::Folder(_)));
 }
 
-/// Does something again and again beside the test, until it is dropped.
-struct Meanwhile<'a>(&'a AtomicBool);
+/// Repeats an action on another thread until dropped.
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Meanwhile<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -313,11 +313,11 @@ fn a_folder_that_is_swapped_for_a_link_while_we_pack_leads_nowhere() {
     };
     std::thread::scope(|scope| {
         scope.spawn(swap);
-        let _meanwhile = Meanwhile(&is_over);
+        let _stop = StopOnDrop(&is_over);
         for _ in 0..300 {
             let packed = run(pack(root, ArchiveLimits::default())).unwrap();
             let Some(bundle) = packed else { continue };
-            for (name, content) in run(judged(&bundle)) {
+            for (name, content) in run(entries_of(&bundle)) {
                 assert_eq!(content, b"mine", "{name}");
             }
         }
@@ -343,10 +343,10 @@ fn files_that_come_go_and_grow_while_we_pack_do_not_break_it() {
     };
     std::thread::scope(|scope| {
         scope.spawn(stir);
-        let _meanwhile = Meanwhile(&is_over);
+        let _stop = StopOnDrop(&is_over);
         for _ in 0..200 {
             let packed = run(pack(root, ArchiveLimits::default()));
-            let files = run(judged(&packed.unwrap().unwrap()));
+            let files = run(entries_of(&packed.unwrap().unwrap()));
             assert!(files.contains(&("steady".to_owned(), b"steady".to_vec())));
         }
     });

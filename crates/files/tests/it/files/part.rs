@@ -1,4 +1,4 @@
-//! Archives that are being received.
+//! Partially received archives.
 
 use std::{
     fs::{self, File},
@@ -121,7 +121,7 @@ async fn two_never_receive_into_one_part() {
     };
     let error = open(folder.path(), &second).await.unwrap_err();
     assert!(matches!(error, PartError::InUse), "{error}");
-    // Not while it is unpacked either.
+    // The file stays in use while the archive is unpacked.
     part.append(&[1; 100]).await.unwrap();
     let archive = part.finish().await.unwrap();
     let error = open(folder.path(), &second).await.unwrap_err();

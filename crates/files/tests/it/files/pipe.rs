@@ -1,4 +1,4 @@
-//! A channel in memory.
+//! A data channel in memory.
 
 use bytes::Bytes;
 use jackfield_files::{Channel, ChannelError, ChannelFrame};
@@ -9,7 +9,7 @@ pub(crate) struct Pipe {
     inlet: mpsc::Receiver<ChannelFrame>,
 }
 
-/// Two ends; few messages fit between them.
+/// Creates both ends of a channel with room for few messages.
 pub(crate) fn pipe() -> (Pipe, Pipe) {
     let (to_right, right) = mpsc::channel(2);
     let (to_left, left) = mpsc::channel(2);

@@ -1,14 +1,14 @@
-//! Archives made by hand, as no honest program makes them.
+//! Malformed archives, built by hand.
 
 use std::io::Write as _;
 
 use flate2::{Compression, Crc, write::DeflateEncoder};
 
-/// One entry, with everything that it can lie about.
+/// An archive entry; every field may contradict the content.
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) name: Vec<u8>,
-    /// The name before the content, if it is another.
+    /// Name in the local header, if different from the central directory.
     pub(crate) local_name: Option<Vec<u8>>,
     pub(crate) flags: u16,
     pub(crate) local_flags: u16,
@@ -19,7 +19,7 @@ pub(crate) struct Entry {
     pub(crate) size: u32,
     pub(crate) attributes: u32,
     pub(crate) content: Vec<u8>,
-    /// Where the directory says that it begins, if not where it does.
+    /// Start offset in the central directory, if different from the real offset.
     pub(crate) start: Option<u32>,
 }
 
@@ -56,7 +56,7 @@ impl Entry {
         }
     }
 
-    /// With this mode of Unix.
+    /// Sets the Unix mode.
     pub(crate) fn mode(name: &str, mode: u32) -> Self {
         Self {
             attributes: mode << 16,
@@ -97,7 +97,7 @@ impl Entry {
     }
 }
 
-/// The archive of these entries.
+/// Writes an archive of these entries.
 pub(crate) fn zip(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut central = Vec::new();
@@ -108,7 +108,7 @@ pub(crate) fn zip(entries: &[Entry]) -> Vec<u8> {
     with_directory(bytes, &central, entries.len())
 }
 
-/// An archive with this directory behind its entries.
+/// Appends this central directory to the entries.
 pub(crate) fn with_directory(mut bytes: Vec<u8>, central: &[u8], count: usize) -> Vec<u8> {
     let start = u32::try_from(bytes.len()).unwrap();
     let count = u16::try_from(count).unwrap().to_le_bytes();

@@ -1,4 +1,4 @@
-//! Any folder that can be packed comes out as it went in.
+//! Any folder that can be packed is unpacked unchanged.
 
 use std::{
     collections::BTreeMap,
@@ -53,7 +53,7 @@ fn spec() -> impl Strategy<Value = Spec> {
 fn folder() -> impl Strategy<Value = BTreeMap<String, Spec>> {
     let path = collection::vec(part(), 1..6).prop_map(|parts| parts.join("/"));
     collection::btree_map(path, spec(), 1..12).prop_map(|mut files| {
-        // A file cannot be a folder at the same time.
+        // A path can't be file and folder at once.
         let names: Vec<_> = files.keys().cloned().collect();
         let is_above = |name: &str| {
             let folder = format!("{name}/");

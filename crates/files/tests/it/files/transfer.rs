@@ -1,4 +1,4 @@
-//! Archives over a channel, against a peer that speaks as the published client does, or lies.
+//! Archives over a channel. The peer behaves like the published client, or misbehaves.
 
 use std::{fs, path::Path, sync::Mutex};
 
@@ -38,15 +38,15 @@ async fn a_folder_arrives_as_it_was_sent() {
     let part = part(parts.path(), bundle.offer()).await;
     let (mut left, mut right) = pipe();
     let (sent, taken) = (Mutex::default(), Mutex::default());
-    let tell = |told: &Mutex<Vec<u64>>, done, total| {
+    let record = |progress: &Mutex<Vec<u64>>, done, total| {
         assert_eq!(total, bundle.size());
-        told.lock().unwrap().push(done);
+        progress.lock().unwrap().push(done);
     };
     let (done, archive) = tokio::join!(
-        send(&mut left, &bundle, 0, |done, total| tell(
+        send(&mut left, &bundle, 0, |done, total| record(
             &sent, done, total
         )),
-        receive(&mut right, part, |done, total| tell(&taken, done, total)),
+        receive(&mut right, part, |done, total| record(&taken, done, total)),
     );
     done.unwrap();
     let into = tempfile::tempdir().unwrap();
@@ -60,10 +60,10 @@ async fn a_folder_arrives_as_it_was_sent() {
     .await
     .unwrap();
     assert_eq!(tree(into.path()), tree(folder.path()));
-    for told in [sent, taken] {
-        let told = told.into_inner().unwrap();
-        assert_eq!(told[..3], [0, 65_536, 131_072]);
-        assert_eq!(told.last(), Some(&bundle.size()));
+    for progress in [sent, taken] {
+        let progress = progress.into_inner().unwrap();
+        assert_eq!(progress[..3], [0, 65_536, 131_072]);
+        assert_eq!(progress.last(), Some(&bundle.size()));
     }
 }
 
@@ -115,7 +115,7 @@ async fn a_sender_speaks_as_the_published_client_does() {
 #[tokio::test]
 async fn a_sender_that_goes_on_says_where_and_one_that_cannot_begins_anew() {
     let (bundle, _folder) = bundle().await;
-    for (asked, said) in [
+    for (asked, offset_in_header) in [
         (1000, Some(1000)),
         (bundle.size(), Some(bundle.size())),
         (bundle.size() + 1, None),
@@ -129,7 +129,10 @@ async fn a_sender_that_goes_on_says_where_and_one_that_cannot_begins_anew() {
             serde_json::from_str::<serde_json::Value>(&header).unwrap()
         };
         let (_cut, header) = tokio::join!(send(&mut left, &bundle, asked, quiet), first);
-        assert_eq!(header.get("offset").and_then(|it| it.as_u64()), said);
+        assert_eq!(
+            header.get("offset").and_then(|it| it.as_u64()),
+            offset_in_header
+        );
     }
 }
 
@@ -149,7 +152,7 @@ fn a_transfer_that_is_cut_at_any_byte_goes_on_to_the_same_archive() {
     let resumed = |cut: usize| {
         runtime.block_on(async {
             let parts = tempfile::tempdir().unwrap();
-            // The first try: what came before the cut stays.
+            // First attempt: the bytes before the cut stay.
             let first = part(parts.path(), bundle.offer()).await;
             let (mut left, mut right) = pipe();
             let speak = async {
@@ -159,7 +162,7 @@ fn a_transfer_that_is_cut_at_any_byte_goes_on_to_the_same_archive() {
             };
             let ((), cut_off) = tokio::join!(speak, receive(&mut right, first, quiet));
             assert!(matches!(cut_off, Err(TransferError::Channel(_))));
-            // The second: what is missing comes.
+            // Second attempt: only the missing bytes are sent.
             let second = part(parts.path(), bundle.offer()).await;
             let offset = second.received();
             assert_eq!(offset, cut as u64);
@@ -196,8 +199,9 @@ fn header(offer: &ArchiveOffer, offset: Option<u64>) -> String {
 
 const ARCHIVE: [u8; 100] = [7; 100];
 
-/// What comes of what a peer says, if this much is there already; and how many bytes are there then.
-async fn heard(
+/// Receives the peer's messages on top of `have` existing bytes. Returns the result and the number
+/// of bytes afterwards.
+async fn receive_from(
     there: usize,
     speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
 ) -> (Result<Archive, TransferError>, Option<u64>) {
@@ -216,18 +220,18 @@ async fn heard(
     (archive, len)
 }
 
-/// The error that a peer gets to see, and how many bytes stay.
+/// Returns the error sent to the peer, and the number of bytes kept.
 async fn refused(
     there: usize,
     speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
 ) -> (String, Option<u64>) {
-    let (result, left) = heard(there, speak).await;
+    let (result, left) = receive_from(there, speak).await;
     (result.unwrap_err().to_string(), left)
 }
 
 #[tokio::test]
 async fn texts_and_members_that_mean_nothing_are_skipped() {
-    let (archive, _) = heard(0, async |peer, offer| {
+    let (archive, _) = receive_from(0, async |peer, offer| {
         peer.text("no json").await;
         peer.text(r#"{"type":"hello"}"#).await;
         let header = header(offer, None);
@@ -256,7 +260,7 @@ async fn endless_talk_without_an_archive_is_ended() {
 #[tokio::test]
 async fn a_header_without_an_offset_begins_anew() {
     for offset in [None, Some(0)] {
-        let (archive, _) = heard(60, async |peer, offer| {
+        let (archive, _) = receive_from(60, async |peer, offer| {
             peer.text(&header(offer, offset)).await;
             peer.binary(&ARCHIVE).await;
             peer.text(r#"{"type":"complete"}"#).await;
@@ -268,7 +272,7 @@ async fn a_header_without_an_offset_begins_anew() {
 
 #[tokio::test]
 async fn a_header_with_the_right_offset_goes_on() {
-    let (archive, _) = heard(60, async |peer, offer| {
+    let (archive, _) = receive_from(60, async |peer, offer| {
         peer.text(&header(offer, Some(60))).await;
         peer.binary(&ARCHIVE[60..]).await;
         peer.text(r#"{"type":"complete"}"#).await;
@@ -324,7 +328,7 @@ async fn messages_out_of_order_are_refused() {
 
 #[tokio::test]
 async fn more_bytes_than_offered_leave_nothing() {
-    let (result, left) = heard(0, async |peer, offer| {
+    let (result, left) = receive_from(0, async |peer, offer| {
         peer.text(&header(offer, None)).await;
         peer.binary(&ARCHIVE).await;
         peer.binary(b"x").await;
@@ -354,7 +358,7 @@ async fn fewer_or_other_bytes_than_offered_leave_nothing() {
 
 #[tokio::test]
 async fn a_cut_keeps_what_came() {
-    let (result, left) = heard(0, async |peer, offer| {
+    let (result, left) = receive_from(0, async |peer, offer| {
         peer.text(&header(offer, None)).await;
         peer.binary(&ARCHIVE[..40]).await;
     })

@@ -1,4 +1,4 @@
-//! What is unpacked, what is refused, and that a refusal leaves nothing behind.
+//! Unpacked and refused archives. A refusal leaves no files behind.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ async fn unpack_into(
     unpack(&archive, folder, clash, ArchiveLimits::default()).await
 }
 
-/// Unpacks into a folder in which something is already; it must be refused, and the folder stay as it is.
+/// Unpacks into a folder with existing files. Unpacking must fail and leave the folder unchanged.
 async fn refusal_with(bytes: &[u8], files: u64, limits: ArchiveLimits) -> String {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "mine/keep", "mine");
@@ -40,7 +40,7 @@ async fn refusal_with(bytes: &[u8], files: u64, limits: ArchiveLimits) -> String
         assert!(refused.is_err(), "it was unpacked: {refused:?}");
         assert_eq!(tree(folder.path()), before);
     }
-    // Where there was no folder, there is none.
+    // A missing folder isn't created.
     let new = folder.path().join("new/inner");
     let refused = unpack(&archive, &new, ConflictPolicy::Refuse, limits).await;
     assert_eq!(tree(folder.path()), before);
@@ -219,15 +219,15 @@ async fn an_archive_that_contradicts_itself_is_refused() {
 
 #[tokio::test]
 async fn entries_that_share_bytes_are_refused() {
-    // Two names for one content, as the smallest of these bombs has it.
+    // Two names for the same content, as in the smallest overlapping bomb.
     let kernel = Entry::new("a", &[0; 100_000]);
-    let twin = Entry {
+    let duplicate = Entry {
         name: b"b".to_vec(),
         start: Some(0),
         ..kernel.clone()
     };
-    has(&refusal(&[kernel, twin]).await, "contradicts itself");
-    // The header of one in the content of another, which is where the others of that kind hide them.
+    has(&refusal(&[kernel, duplicate]).await, "contradicts itself");
+    // A local header inside the content of another entry, as in larger overlapping bombs.
     let mut quoted = zip(&[Entry::new("b", &[0; 1000])]);
     quoted.truncate(quoted.len() - 22 - 47);
     let quote = Entry::stored("a", &quoted);
@@ -236,7 +236,7 @@ async fn entries_that_share_bytes_are_refused() {
         ..Entry::new("b", &[0; 1000])
     };
     has(&refusal(&[quote, inner]).await, "shares bytes");
-    // Content that goes on into the directory.
+    // Content that extends into the central directory.
     let long = Entry {
         packed_size: 60,
         size: 60,
@@ -251,13 +251,13 @@ async fn what_is_no_whole_zip_is_refused() {
     let refused = async |bytes: &[u8]| refusal_with(bytes, 1, ArchiveLimits::default()).await;
     has(&refused(b"hello").await, "no proper ZIP");
     has(&refused(&[0; 1000]).await, "no proper ZIP");
-    // Something behind the end, and something before the beginning.
+    // Bytes after the end, and bytes before the beginning.
     has(&refused(&[&good[..], b"x"].concat()).await, "no proper ZIP");
     has(&refused(&[b"x", &good[..]].concat()).await, "no proper ZIP");
-    // Two archives in one: readers disagree which counts.
+    // Two archives in a single file: readers disagree about which counts.
     let two = [&good[..], &zip(&[Entry::new("y", b"y")])[..]].concat();
     has(&refused(&two).await, "no proper ZIP");
-    // A directory that has more, or less, than it says.
+    // A central directory with more or fewer entries than declared.
     let end = good.len() - 22;
     let mut more = good.clone();
     more[end + 8..end + 12].copy_from_slice(&[0; 4]);
@@ -265,7 +265,7 @@ async fn what_is_no_whole_zip_is_refused() {
     let mut less = good.clone();
     less[end + 8..end + 12].copy_from_slice(&[2, 0, 2, 0]);
     has(&refused(&less).await, "directory is cut");
-    // ZIP64, and one of several parts.
+    // ZIP64, and a multi-part archive.
     let huge = Entry {
         size: u32::MAX,
         ..Entry::new("x", b"x")
@@ -294,11 +294,11 @@ async fn more_files_or_bytes_than_the_limits_are_refused_before_any_is_written()
         &refusal_with(&three, 3, limits).await,
         "more than 299 bytes",
     );
-    // Folders cost as much as files, also those that are only in the names of others.
+    // Folders count like files, including folders that occur only in paths.
     let deep = zip(&[Entry::new("a/b/c/d", b"x")]);
     let limits = ArchiveLimits { files: 2, ..all };
     has(&refusal_with(&deep, 1, limits).await, "more than 2 files");
-    // A bomb says what it holds, or it lies; then it is found out below.
+    // A bomb with an honest size is refused here; a bomb with a false size is tested below.
     let bomb = Entry {
         size: u32::MAX - 1,
         ..Entry::new("bomb", &[0; 1000])
@@ -463,7 +463,7 @@ async fn files_that_are_there_already_with_the_same_content_are_not_in_the_way()
     assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"new");
     let there = fs::metadata(folder.path().join("a/small")).unwrap();
     assert_eq!(there.modified().unwrap(), old, "it is left as it was");
-    // One of the same size is another file all the same.
+    // A file of equal size and different content.
     let mut other = large.clone();
     other[150_000] ^= 1;
     write(folder.path(), "a/large", &other);
@@ -491,7 +491,7 @@ async fn files_in_the_way_are_replaced_if_the_owner_wants_it() {
     assert_eq!(tree(folder.path()), tree(expected.path()));
 }
 
-/// A folder with links to one outside of it, in which nothing may change.
+/// Creates a folder with links to a second folder. The second folder must not change.
 fn linked() -> (TempDir, TempDir) {
     let outside = tempfile::tempdir().unwrap();
     write(outside.path(), "file", "outside");
@@ -574,14 +574,14 @@ fn nothing_is_left_of_work_that_nobody_waits_for_any_more() {
             ArchiveLimits::default(),
         );
         let mut unpacking = std::pin::pin!(unpacking);
-        // Once the file is there and grows, the future is dropped.
+        // Drops the future while the file is still growing.
         while !is_staged(folder.path()) {
             let state = std::future::poll_fn(|cx| Poll::Ready(unpacking.as_mut().poll(cx)));
             assert!(state.await.is_pending());
             tokio::task::yield_now().await;
         }
     });
-    // This waits for what still runs.
+    // Waits for the work that still runs.
     drop(runtime);
     assert_eq!(tree(folder.path()), before);
 }

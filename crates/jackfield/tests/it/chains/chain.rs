@@ -1,74 +1,74 @@
-//! The whole tree, and the walk of a question down to its last leaf.
+//! The whole tree, and the path of a question down to the last leaf.
 
 use crate::chains::{
-    crew::{AMEN, Crew},
-    guest::{Guest, Speech},
     hub::Hub,
     laptop::Laptop,
+    peer::{PeerAnswer, ScriptedPeer},
     root::Root,
-    server::{Manners, Server},
+    server::{ContextHandling, Server},
+    team::{CLOSING_TEXT, TestTeam},
 };
 
-/// What the root asks.
+/// The question of the root.
 pub(crate) const QUESTION: &str = "what is the weather?";
 
-/// A hub with everybody who has a part.
+/// A hub with all agents of the tree.
 pub(crate) struct Chain {
     pub(crate) hub: Hub,
     pub(crate) laptop: Laptop,
     pub(crate) server: Server,
-    pub(crate) crew: Crew,
-    pub(crate) guest: Guest,
+    pub(crate) team: TestTeam,
+    pub(crate) peer: ScriptedPeer,
 }
 
 impl Chain {
     pub(crate) async fn start() -> Self {
-        Self::with(Manners::PassesOn).await
+        Self::with(ContextHandling::ForwardsContext).await
     }
 
-    pub(crate) async fn with(manners: Manners) -> Self {
+    pub(crate) async fn with(handling: ContextHandling) -> Self {
         let hub = Hub::start().await;
-        let guest = Guest::join(&hub).await;
-        let crew = Crew::join(&hub, &guest.id).await;
-        let server = Server::join(&hub, manners).await;
+        let peer = ScriptedPeer::join(&hub).await;
+        let team = TestTeam::join(&hub, &peer.id).await;
+        let server = Server::join(&hub, handling).await;
         let laptop = Laptop::join(&hub).await;
         Self {
             hub,
             laptop,
             server,
-            crew,
-            guest,
+            team,
+            peer,
         }
     }
 
-    /// The question has come down to the peer; the call that the team was given on the way.
-    pub(crate) async fn is_asked(&mut self) -> (String, Speech) {
-        let call = self.crew.is_asked().await;
-        (call, self.guest.is_asked(QUESTION).await)
+    /// Waits until the question reaches the peer. Also returns the team's call on the way.
+    pub(crate) async fn next_request(&mut self) -> (String, PeerAnswer) {
+        let call = self.team.next_request().await;
+        (call, self.peer.next_request(QUESTION).await)
     }
 
-    /// Kills the hub, starts another one on its data, and waits until everybody is there again.
+    /// Kills the hub, starts a new hub on the same data, and waits until all agents are back.
     pub(crate) async fn kill_hub(self) -> Self {
         let hub = self.hub.kill_and_start().await;
         let mut chain = Self { hub, ..self };
-        chain.crew.until_attached_again().await;
+        chain.team.until_attached_again().await;
         chain.laptop.until_connected_again().await;
-        let ids = ["laptop", "server", "lead", &chain.guest.id];
+        let ids = ["laptop", "server", "lead", &chain.peer.id];
         chain.hub.until_online(&ids).await;
         chain
     }
 
-    /// A question and its whole answer, piece by piece.
-    pub(crate) async fn works(&mut self) {
+    /// Checks a question with its complete answer, piece by piece.
+    pub(crate) async fn check_call(&mut self) {
         let mut root = Root::live(&self.hub, QUESTION).await;
-        let (_, mut speech) = self.is_asked().await;
+        let (_, mut peer_answer) = self.next_request().await;
         for piece in ["sun ", "and ", "rain\n"] {
-            speech.says(piece).await;
-            root.hears(piece).await;
+            peer_answer.send(piece).await;
+            root.expect_piece(piece).await;
         }
-        speech.ends().await;
-        self.crew.may_end();
-        root.hears_to_the_end(AMEN).await;
-        self.hub.until_quiet().await;
+        peer_answer.ends().await;
+        self.team.may_end();
+        root.expect_rest(CLOSING_TEXT).await;
+        self.hub.wait_until_idle().await;
     }
 }

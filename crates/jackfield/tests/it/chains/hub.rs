@@ -1,4 +1,4 @@
-//! The hub as a process that can be killed, and started again on the same data and at the same address.
+//! The hub as a process that can be killed, and restarted with the same data and address.
 
 use std::{fs, net::SocketAddr};
 
@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 use crate::run::{Cli, Running};
 
-/// Among peers it listens somewhere else than one port higher, which may be taken.
+/// Listens for peers on any free port; the default, one above the HTTP port, may be taken.
 const CONFIG: &str = "[p2p]\nlisten = [\"/ip4/127.0.0.1/tcp/0\"]\n";
 
-/// A hub that runs.
+/// A running hub.
 pub(crate) struct Hub {
     pub(crate) addr: SocketAddr,
-    /// A client of this hub, in the home of its own.
+    /// A client of this hub, with its own home.
     pub(crate) cli: Cli,
     process: Running,
     client: Client,
@@ -43,7 +43,7 @@ impl Hub {
         }
     }
 
-    /// `kill -9`, and another one on the same data and at the same address.
+    /// Kills the hub with `kill -9`, and starts a new one with the same data and address.
     pub(crate) async fn kill_and_start(self) -> Self {
         self.process.signal(Signal::KILL);
         assert_eq!(self.process.end().await.code, -1);
@@ -54,7 +54,7 @@ impl Hub {
         format!("http://{}", self.addr)
     }
 
-    /// A request that shows the platform's secret, which whoever needs none does not mind.
+    /// A request with the platform's secret; routes that need none ignore it.
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         let secret = fs::read_to_string(self.cli.home().join("data/platform-secret"));
         let secret = secret.expect("made at the first start");
@@ -75,12 +75,12 @@ impl Hub {
         answer(self.ask(Method::POST, path).timeout(SOON).json(body)).await
     }
 
-    /// A call that is open, or a task.
+    /// Reads an open call or a task.
     pub(crate) async fn call(&self, id: &str) -> Value {
         self.get(&format!("/v1/calls/{id}")).await
     }
 
-    /// Waits until all of these agents are there.
+    /// Waits until all of these agents are online.
     pub(crate) async fn until_online(&self, ids: &[&str]) {
         let online = timeout(SOON, self.are_online(ids)).await;
         online.expect("they come in time");
@@ -103,7 +103,7 @@ impl Hub {
     }
 
     /// Waits until no call is open.
-    pub(crate) async fn until_quiet(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         let quiet = async {
             while self.open_calls().await != "0" {
                 tokio::task::yield_now().await;

@@ -1,25 +1,25 @@
-//! The agent on a laptop: a command that calls the A2A server with this same program, brought by `connect`. All of the
-//! laptop's lines to the hub go through a proxy.
+//! The agent on a laptop: a command that calls the A2A server with this same program, attached by `connect`. All of
+//! the laptop's connections to the hub go through a proxy.
 
 use jackfield_testkit::FaultProxy;
 
 use crate::chains::hub::Hub;
 use crate::run::{Cli, Running};
 
-/// Whom it calls.
+/// The id of the agent that the laptop calls.
 pub(crate) const CALLS: &str = "server";
 
 /// The laptop.
 pub(crate) struct Laptop {
-    pub(crate) line: FaultProxy,
+    pub(crate) proxy: FaultProxy,
     connect: Running,
 }
 
 impl Laptop {
     pub(crate) async fn join(hub: &Hub) -> Self {
-        let line = FaultProxy::start(hub.addr).await;
-        let cli = Cli::at(&format!("http://{}", line.addr()));
-        // A call that may wait is kept, and so outlives a cut of the laptop's line.
+        let proxy = FaultProxy::start(hub.addr).await;
+        let cli = Cli::at(&format!("http://{}", proxy.addr()));
+        // A call that may wait is durable, so it outlives a cut of the laptop's connection.
         let command = [
             env!("CARGO_BIN_EXE_jackfield"),
             "call",
@@ -30,17 +30,17 @@ impl Laptop {
         ];
         let args = [&["connect", "--as", "laptop", "exec"], &command[..]].concat();
         let mut connect = cli.start(&args);
-        let line_of_it = connect.line().await;
-        assert_eq!(line_of_it.as_deref(), Some("connected as laptop"));
-        Self { line, connect }
+        let first_line = connect.line().await;
+        assert_eq!(first_line.as_deref(), Some("connected as laptop"));
+        Self { proxy, connect }
     }
 
-    /// Waits until it tells that its work was cancelled.
+    /// Waits until the agent reports its cancellation.
     pub(crate) async fn until_cancelled(&mut self) {
         self.connect.until_it_says("cancelled").await;
     }
 
-    /// Waits until it is at the hub once more.
+    /// Waits until the agent is connected again.
     pub(crate) async fn until_connected_again(&mut self) {
         self.connect.until_it_says("reconnected").await;
     }

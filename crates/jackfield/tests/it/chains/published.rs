@@ -1,6 +1,6 @@
-//! The same tree with programs of other authors: a server of the published A2A library for Python, which asks the team with
-//! that library's client, and a peer of the published libp2p for JavaScript. `cargo xtask test` prepares them; without them
-//! there is only a word.
+//! The same tree with programs of other authors: a server of the published A2A library for Python, which calls the team
+//! with the library's client, and a peer of the published libp2p for JavaScript. `cargo xtask test` installs both;
+//! without them the tests only print a notice.
 
 use std::{env, path::Path, process::Stdio};
 
@@ -13,25 +13,25 @@ use tokio::{
 };
 
 use crate::chains::{
-    crew::{AMEN, Crew, TEAM},
     hub::Hub,
     laptop::{self, Laptop},
     root::Root,
+    team::{CLOSING_TEXT, TEAM, TestTeam},
 };
 
-/// What the root asks; the peer counts, whatever it is asked.
+/// The question of the root; the peer counts regardless of the question.
 const QUESTION: &str = "count";
 
 /// A program that reads and writes lines.
 struct Program {
     input: ChildStdin,
-    said: Lines<BufReader<ChildStdout>>,
-    /// Ended when dropped.
+    output: Lines<BufReader<ChildStdout>>,
+    /// The process is killed when dropped.
     _child: Child,
 }
 
 impl Program {
-    /// Starts a script of the judges; nothing if its judge was not prepared.
+    /// Starts a script of an outside judge. Returns `None` if the judge isn't installed.
     fn start(variable: &str, script: &str, args: &[&str]) -> Option<Self> {
         let Some(judge) = env::var_os(variable) else {
             println!("{script} cannot be started: {variable} is not set; see `cargo xtask test`");
@@ -47,7 +47,7 @@ impl Program {
         };
         let judges = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/judges");
         let mut child = command
-            // Python would put what it compiled beside the scripts.
+            // Python would write bytecode beside the scripts.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .arg(judges.join(script))
             .args(args)
@@ -59,7 +59,7 @@ impl Program {
             .expect("it starts");
         Some(Self {
             input: child.stdin.take().expect("piped"),
-            said: BufReader::new(child.stdout.take().expect("piped")).lines(),
+            output: BufReader::new(child.stdout.take().expect("piped")).lines(),
             _child: child,
         })
     }
@@ -71,12 +71,12 @@ impl Program {
     }
 
     async fn line(&mut self) -> String {
-        let line = timeout(SOON, self.said.next_line()).await;
+        let line = timeout(SOON, self.output.next_line()).await;
         let line = line.expect("it says something in time").expect("text");
         line.expect("it runs")
     }
 
-    /// Waits for the line of JSON that says so.
+    /// Waits for the line of JSON with this event.
     async fn until(&mut self, event: &str) -> Value {
         loop {
             let line: Value = serde_json::from_str(&self.line().await).expect("JSON");
@@ -87,12 +87,12 @@ impl Program {
     }
 }
 
-/// A hub with all of them.
+/// A hub with all of these programs.
 struct Published {
     hub: Hub,
     laptop: Laptop,
     server: Program,
-    crew: Crew,
+    team: TestTeam,
     peer: Program,
 }
 
@@ -110,10 +110,10 @@ impl Published {
         let ready = peer.until("ready").await;
         let (name, address) = (ready["peer_id"].as_str(), ready["addrs"][0].as_str());
         let (name, address) = (name.expect("an id"), address.expect("an address"));
-        let guest = format!("guest@{}", &name[name.len() - 12..]);
+        let agent_id = format!("guest@{}", &name[name.len() - 12..]);
         hub.cli.run(&["add", address]).await.ok();
-        hub.until_online(&[&guest]).await;
-        let crew = Crew::join(&hub, &guest).await;
+        hub.until_online(&[&agent_id]).await;
+        let team = TestTeam::join(&hub, &agent_id).await;
         let url = format!("http://127.0.0.1:{}", server.line().await);
         server.write(&url).await;
         let add = ["add", &*url, "--as", laptop::CALLS];
@@ -122,16 +122,16 @@ impl Published {
             laptop: Laptop::join(&hub).await,
             hub,
             server,
-            crew,
+            team,
             peer,
         })
     }
 
-    /// The root has heard the first number, and the team which call it was given.
+    /// Starts a call. Returns after the first number, with the id of the team's call.
     async fn begun(&mut self) -> (Root, String) {
         let mut root = Root::live(&self.hub, QUESTION).await;
-        root.hears("1 ").await;
-        (root, self.crew.is_asked().await)
+        root.expect_piece("1 ").await;
+        (root, self.team.next_request().await)
     }
 }
 
@@ -146,11 +146,11 @@ async fn published_programs_stream_to_the_root_piece_by_piece() {
     assert_eq!(all.hub.call(parent).await["agent"], laptop::CALLS);
     for piece in ["2 ", "3 "] {
         all.peer.write(json!({"id": 1, "do": "release"})).await;
-        root.hears(piece).await;
+        root.expect_piece(piece).await;
     }
-    all.crew.may_end();
-    root.hears_to_the_end(AMEN).await;
-    all.hub.until_quiet().await;
+    all.team.may_end();
+    root.expect_rest(CLOSING_TEXT).await;
+    all.hub.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn published_programs_are_told_that_the_root_has_hung_up() {
     drop(root);
     all.laptop.until_cancelled().await;
     assert_eq!(all.server.line().await, "cancelled");
-    all.crew.until_stopped().await;
+    all.team.until_stopped().await;
     all.peer.until("lost").await;
-    all.hub.until_quiet().await;
+    all.hub.wait_until_idle().await;
 }

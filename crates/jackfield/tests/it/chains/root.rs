@@ -1,4 +1,4 @@
-//! The root of the tree: the platform, which reads the relay's stream as it comes, by somebody else's HTTP client.
+//! The root of the tree: the platform, which reads the relay's stream live, with another author's HTTP client.
 
 use jackfield_testkit::{Events, Heard};
 use reqwest::Method;
@@ -6,26 +6,26 @@ use serde_json::{Value, json};
 
 use crate::chains::hub::Hub;
 
-/// Whom the root calls.
+/// The id of the agent that the root calls.
 const AGENT: &str = "laptop";
 const SESSION: &str = "s-1";
 const REQUEST: &str = "r-1";
 
-/// A caller that reads.
+/// A reading caller.
 pub(crate) struct Root {
     events: Events,
-    /// The id of the last event, where the stream is kept.
+    /// The id of the last event, for durable streams.
     last: Option<String>,
 }
 
 impl Root {
-    /// Asks by a stream that cancels the call when it is lost.
+    /// Calls with a live stream; losing the stream cancels the call.
     pub(crate) async fn live(hub: &Hub, words: &str) -> Self {
         Self::ask(hub, words, json!({})).await
     }
 
-    /// Asks by a stream that can be gone on with.
-    pub(crate) async fn kept(hub: &Hub, words: &str) -> Self {
+    /// Calls with a durable stream.
+    pub(crate) async fn durable(hub: &Hub, words: &str) -> Self {
         Self::ask(hub, words, json!({"keep": true})).await
     }
 
@@ -41,8 +41,8 @@ impl Root {
         }
     }
 
-    /// Goes on at a hub that was started again: what comes is the answer as it stands there, from its start.
-    pub(crate) async fn go_on(self, hub: &Hub) -> Self {
+    /// Resumes the stream at a restarted hub, which sends the stored answer from its start.
+    pub(crate) async fn resume(self, hub: &Hub) -> Self {
         let path = format!("/api/relay/events?agent_id={AGENT}&request_id={REQUEST}");
         let mut request = hub.ask(Method::GET, &path);
         if let Some(last) = self.last {
@@ -57,7 +57,7 @@ impl Root {
         root
     }
 
-    /// Tells the hub to cancel the request, which the stream hears of.
+    /// Cancels the request at the hub, and reads the cancellation from the stream.
     pub(crate) async fn cancel(&mut self, hub: &Hub) {
         let body = json!({"agent_id": AGENT, "session_id": SESSION, "request_id": REQUEST});
         let (status, answer) = hub.post("/api/cancel", &body).await;
@@ -70,11 +70,11 @@ impl Root {
         );
     }
 
-    /// The next thing but signs of life and what goes on besides.
+    /// Returns the next event, except keep-alives and status.
     async fn next(&mut self) -> Value {
         loop {
-            let heard = self.events.maybe_next().await;
-            let Heard { id, data, .. } = heard.expect("the stream says how it ends");
+            let event = self.events.maybe_next().await;
+            let Heard { id, data, .. } = event.expect("the stream says how it ends");
             self.last = id.or(self.last.take());
             if data["type"] != "keepalive" && data["kind"] != "status" {
                 return data;
@@ -82,8 +82,8 @@ impl Root {
         }
     }
 
-    /// The next piece of the answer is this one, and no more.
-    pub(crate) async fn hears(&mut self, piece: &str) {
+    /// Checks that the next piece of the answer is exactly this text.
+    pub(crate) async fn expect_piece(&mut self, piece: &str) {
         let chunk = self.next().await;
         assert_eq!(
             (&chunk["type"], &chunk["delta"]),
@@ -92,21 +92,21 @@ impl Root {
         );
     }
 
-    /// All that is left of the answer, and how it ends.
+    /// Returns the rest of the answer, and its end.
     pub(crate) async fn rest(&mut self) -> (String, Value) {
-        let mut said = String::new();
+        let mut text = String::new();
         loop {
             let next = self.next().await;
             match next["delta"].as_str() {
-                Some(piece) => said += piece,
-                None => return (said, next),
+                Some(piece) => text += piece,
+                None => return (text, next),
             }
         }
     }
 
-    /// The answer ends well, after these words.
-    pub(crate) async fn hears_to_the_end(&mut self, words: &str) {
-        let (said, end) = self.rest().await;
-        assert_eq!((&*said, end), (words, json!({"type": "done"})));
+    /// Checks that the answer ends successfully after this text.
+    pub(crate) async fn expect_rest(&mut self, words: &str) {
+        let (text, end) = self.rest().await;
+        assert_eq!((&*text, end), (words, json!({"type": "done"})));
     }
 }

@@ -1,5 +1,5 @@
-//! An A2A server, version 1.0, that asks the hub's team for everything it is asked, and tells what it hears as it comes. The
-//! hub dials it through a proxy; it calls the hub directly.
+//! An A2A server, version 1.0, that forwards every request to the hub's team, and streams the answer. The hub dials the
+//! server through a proxy; the server calls the hub directly.
 
 mod asking;
 mod task;
@@ -29,66 +29,66 @@ use tokio::{
 };
 
 use self::{
-    asking::Asking,
-    task::{Task, Telling},
+    asking::TeamClient,
+    task::{Task, TaskSubscription},
 };
 use crate::chains::{hub::Hub, laptop};
 
-/// Far more cancels than come before the test looks.
+/// Larger than the number of cancellations between two checks of a test.
 const ROOM: usize = 16;
 
-/// What the server does with what the hub told it of the call.
+/// What the server does with the call context from the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manners {
-    /// It names the call when it calls the hub, and leaves the rest to the hub.
-    PassesOn,
-    /// It names nothing, as a server does that knows nothing of the hub, and cancels by itself what it began.
-    Forgets,
+pub(crate) enum ContextHandling {
+    /// Names the call when calling the hub, and leaves cancellation to the hub.
+    ForwardsContext,
+    /// Drops the context, like a server that knows no hub, and cancels its own requests itself.
+    DropsContext,
 }
 
 /// The server.
 pub(crate) struct Server {
-    pub(crate) line: FaultProxy,
-    desk: Desk,
+    pub(crate) proxy: FaultProxy,
+    server_state: ServerState,
     cancelled: Receiver<String>,
     _serving: JoinSet<()>,
 }
 
-/// What its requests share.
+/// State shared by all requests.
 #[derive(Clone)]
-struct Desk {
-    asking: Asking,
-    manners: Manners,
+struct ServerState {
+    asking: TeamClient,
+    handling: ContextHandling,
     tasks: Arc<Mutex<HashMap<String, watch::Sender<Task>>>>,
     cancelled: Sender<String>,
     work: Arc<Mutex<JoinSet<()>>>,
 }
 
 impl Server {
-    /// A server that the hub has as an agent.
-    pub(crate) async fn join(hub: &Hub, manners: Manners) -> Self {
+    /// Starts a server and adds it to the hub as an agent.
+    pub(crate) async fn join(hub: &Hub, handling: ContextHandling) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
-        let line = FaultProxy::start(addr).await;
-        let url = format!("http://{}", line.addr());
+        let proxy = FaultProxy::start(addr).await;
+        let url = format!("http://{}", proxy.addr());
         let interface = json!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
         let card = json!({
             "name": "server", "description": "Asks the team.", "version": "1", "skills": [],
             "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
             "capabilities": {"streaming": true}, "supportedInterfaces": [interface],
         });
-        let (tell, cancelled) = mpsc::channel(ROOM);
-        let desk = Desk {
-            asking: Asking::of(hub),
-            manners,
+        let (sender, cancelled) = mpsc::channel(ROOM);
+        let server_state = ServerState {
+            asking: TeamClient::of(hub),
+            handling,
             tasks: Arc::default(),
-            cancelled: tell,
+            cancelled: sender,
             work: Arc::default(),
         };
         let routes = Router::new()
             .route("/.well-known/agent-card.json", get(|| async { Json(card) }))
             .route("/", post(serve))
-            .with_state(desk.clone());
+            .with_state(server_state.clone());
         let mut serving = JoinSet::new();
         serving.spawn(async move { axum::serve(listener, routes).await.expect("it serves") });
         hub.cli
@@ -96,34 +96,38 @@ impl Server {
             .await
             .ok();
         Self {
-            line,
-            desk,
+            proxy,
+            server_state,
             cancelled,
             _serving: serving,
         }
     }
 
-    /// The next request to cancel is for the task that it began last.
+    /// Checks that the next request to cancel is for the last task.
     pub(crate) async fn is_cancelled(&mut self) {
         let task = timeout(SOON, self.cancelled.recv()).await;
         let task = task.expect("it is told in time").expect("it serves");
-        let tasks = self.desk.tasks.lock().len();
+        let tasks = self.server_state.tasks.lock().len();
         assert_eq!(task, format!("t-{tasks}"));
     }
 
-    /// Waits until its last task is over: how, and what was said.
+    /// Waits for the end of the last task. Returns its state and its text.
     pub(crate) async fn ended(&self) -> (String, String) {
         let mut task = {
-            let tasks = self.desk.tasks.lock();
+            let tasks = self.server_state.tasks.lock();
             tasks[&format!("t-{}", tasks.len())].subscribe()
         };
         let task = timeout(SOON, task.wait_for(Task::is_over)).await;
         let task = task.expect("it ends in time").expect("it is kept").clone();
-        (task.state, task.said)
+        (task.state, task.text_so_far)
     }
 }
 
-async fn serve(State(desk): State<Desk>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn serve(
+    State(server_state): State<ServerState>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
     let (id, params) = (body["id"].clone(), &body["params"]);
     let named = params["id"].as_str().unwrap_or_default();
     match body["method"].as_str().unwrap_or_default() {
@@ -131,37 +135,39 @@ async fn serve(State(desk): State<Desk>, headers: HeaderMap, Json(body): Json<Va
             let words = params["message"]["parts"][0]["text"].as_str();
             let words = words.expect("words").to_owned();
             let call = headers.get("jackfield-call").cloned();
-            let call = call.filter(|_| desk.manners == Manners::PassesOn);
-            let (task, told) = desk.begin();
-            let asking = desk.asking.clone();
+            let call = call.filter(|_| server_state.handling == ContextHandling::ForwardsContext);
+            let (task, updates) = server_state.begin();
+            let asking = server_state.asking.clone();
             let work = async move { asking.ask(words, call, &task).await };
-            desk.work.lock().spawn(work);
-            events(Telling::new(id, told))
+            server_state.work.lock().spawn(work);
+            events(TaskSubscription::new(id, updates))
         }
-        method => match desk.find(named) {
+        method => match server_state.find(named) {
             None => {
                 let error = json!({"code": -32001, "message": "no such task"});
                 Json(json!({"jsonrpc": "2.0", "id": id, "error": error})).into_response()
             }
-            Some(task) if method == "SubscribeToTask" => events(Telling::new(id, task.subscribe())),
+            Some(task) if method == "SubscribeToTask" => {
+                events(TaskSubscription::new(id, task.subscribe()))
+            }
             Some(task) => {
                 if method == "CancelTask" {
-                    desk.cancel(&task).await;
+                    server_state.cancel(&task).await;
                 }
-                let shown = task.borrow().shown();
-                Json(json!({"jsonrpc": "2.0", "id": id, "result": shown})).into_response()
+                let task_json = task.borrow().to_json();
+                Json(json!({"jsonrpc": "2.0", "id": id, "result": task_json})).into_response()
             }
         },
     }
 }
 
-impl Desk {
+impl ServerState {
     fn begin(&self) -> (watch::Sender<Task>, watch::Receiver<Task>) {
         let mut tasks = self.tasks.lock();
         let id = format!("t-{}", tasks.len() + 1);
-        let (task, told) = watch::channel(Task::new(id.clone()));
+        let (task, updates) = watch::channel(Task::new(id.clone()));
         tasks.insert(id, task.clone());
-        (task, told)
+        (task, updates)
     }
 
     fn find(&self, id: &str) -> Option<watch::Sender<Task>> {
@@ -169,24 +175,24 @@ impl Desk {
     }
 
     async fn cancel(&self, task: &watch::Sender<Task>) {
-        let (id, asked) = {
+        let (id, hub_task) = {
             let task = task.borrow();
-            (task.id.clone(), task.asked.clone())
+            (task.id.clone(), task.hub_task.clone())
         };
-        if self.manners == Manners::Forgets
-            && let Some(asked) = asked
+        if self.handling == ContextHandling::DropsContext
+            && let Some(hub_task) = hub_task
         {
-            self.asking.cancel(&asked).await;
+            self.asking.cancel(&hub_task).await;
         }
         task.send_modify(|task| task.end("TASK_STATE_CANCELED", None));
         self.cancelled.send(id).await.expect("the test looks");
     }
 }
 
-fn events(telling: Telling) -> Response {
-    let events = stream::unfold(telling, |mut telling| async move {
-        let event = telling.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(event), telling))
+fn events(subscription: TaskSubscription) -> Response {
+    let events = stream::unfold(subscription, |mut subscription| async move {
+        let event = subscription.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(event), subscription))
     });
     let headers = [(CONTENT_TYPE, "text/event-stream")];
     (headers, Body::from_stream(events)).into_response()

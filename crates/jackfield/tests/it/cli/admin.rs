@@ -1,4 +1,4 @@
-//! The administrator's token: which hub it is shown to, and what a refusal says of it.
+//! The administrator's token: the hubs that receive it, and the error messages about it.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use tokio::{
 
 use crate::run::Cli;
 
-/// A hub on every address of this machine, which asks everybody for a token.
+/// A hub on all addresses of this machine, which requires a token from every caller.
 async fn closed() -> TestHub {
     TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().expect("an address")).await
 }
 
-/// A command of the user who has that hub's data directory, to another address.
+/// A command to another address, run by the user who owns the hub's data directory.
 fn command(hub: &TestHub, url: &str, args: &[&str]) -> (Cli, tokio::process::Command) {
     let cli = Cli::at(url);
     let mut command = cli.command(args);
@@ -64,7 +64,7 @@ async fn who_listens_in_the_hubs_place_does_not_see_the_admins_token() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("its address"));
     let real = hub.addr();
-    // It passes everything on to the real hub, and remembers what it saw.
+    // Forwards everything to the real hub, and records the bytes.
     let mut relay = JoinSet::new();
     relay.spawn(async move {
         let mut seen = Vec::new();
@@ -81,7 +81,9 @@ async fn who_listens_in_the_hubs_place_does_not_see_the_admins_token() {
     });
     let (cli, command) = command(&hub, &url, &["ls"]);
     let refused = cli.start_command(command).end().await.code(4);
-    refused.says("admin-token").says("did not prove");
+    refused
+        .stderr_has("admin-token")
+        .stderr_has("did not prove");
     let seen = timeout(SOON, relay.join_next()).await.expect("in time");
     let seen = seen.expect("it was started").expect("it ran");
     assert!(seen.contains("/v1/prove"), "{seen}");
@@ -92,14 +94,17 @@ async fn who_listens_in_the_hubs_place_does_not_see_the_admins_token() {
 async fn a_refusal_says_which_token_was_shown() {
     let hub = closed().await;
     let cli = Cli::new(&hub);
-    cli.run(&["ls"]).await.code(4).says("no token was sent");
+    cli.run(&["ls"])
+        .await
+        .code(4)
+        .stderr_has("no token was sent");
     let nobody = hub.token("ann", &[]).await;
     let refused = cli.run_with("JACKFIELD_TOKEN", &nobody, &["token", "ls"]);
-    refused.await.code(4).says("in JACKFIELD_TOKEN");
+    refused.await.code(4).stderr_has("in JACKFIELD_TOKEN");
     let file = cli.home().join("ann.token");
     std::fs::write(&file, &nobody).expect("a file");
     let file = file.to_str().expect("UTF-8");
     let args = ["token", "ls", "--token-file", file];
-    let refused = cli.run(&args).await.code(4).says("--token-file");
-    refused.says(file);
+    let refused = cli.run(&args).await.code(4).stderr_has("--token-file");
+    refused.stderr_has(file);
 }

@@ -10,7 +10,7 @@ async fn an_empty_hub_says_how_to_attach_somebody() {
     let hub = TestHub::start().await;
     let run = Cli::new(&hub).run(&["ls"]).await.ok();
     assert_eq!(run.out, "");
-    run.says("/ws").says("ws://127.0.0.1");
+    run.stderr_has("/ws").stderr_has("ws://127.0.0.1");
 }
 
 #[tokio::test]
@@ -21,8 +21,8 @@ async fn who_may_see_no_agent_is_not_told_that_there_is_none() {
     let ann = hub.token("ann", &[]).await;
     let run = cli.run_with("JACKFIELD_TOKEN", &ann, &["ls"]).await.ok();
     assert!(!run.err.contains("there are no agents"), "{run:?}");
-    let run = run.says("ann has no agent, and none is shared with ann");
-    run.says("jackfield share AGENT --with ann");
+    let run = run.stderr_has("ann has no agent, and none is shared with ann");
+    run.stderr_has("jackfield share AGENT --with ann");
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn ls_writes_plain_lines_to_a_pipe() {
     assert_eq!(run.out.lines().count(), 1);
     let none = cli.run(&["ls", "--skill", "fly"]).await.ok();
     assert_eq!(none.out, "");
-    none.says("jackfield ls");
+    none.stderr_has("jackfield ls");
 }
 
 #[tokio::test]
@@ -66,16 +66,16 @@ async fn show_tells_what_passes_when_one_agent_calls_another() {
     let cli = Cli::new(&hub);
     let (_ann, _bob) = (hub.agora("ann").await, hub.bridge("bob").await);
     let run = cli.run(&["show", "--calls", "bob", "ann"]).await.ok();
-    let run = run.says("bob (bridge) calls ann (agora)");
+    let run = run.stderr_has("bob (bridge) calls ann (agora)");
     let asks = "question of the agent\tconverted\ta status chunk; the agent waits";
     assert!(run.out.contains(asks), "{}", run.out);
-    let told = cli
+    let removed = cli
         .run(&["show", "--calls", "ann", "ann", "--json"])
         .await
         .ok()
         .json();
-    assert_eq!(told["called"], json!({"id": "ann", "protocol": "agora"}));
-    let rows = told["rows"].as_array().unwrap();
+    assert_eq!(removed["called"], json!({"id": "ann", "protocol": "agora"}));
+    let rows = removed["rows"].as_array().unwrap();
     let timeout = rows.iter().find(|row| row["what"] == "timeout").unwrap();
     assert_eq!(timeout["passes"], "unsupported", "{timeout}");
     let run = cli.run(&["show", "--calls", "ann", "nobody"]).await;
@@ -101,7 +101,7 @@ async fn show_tells_all_of_an_agent() {
     cli.run(&["show", "nobody"])
         .await
         .code(3)
-        .says("jackfield ls");
+        .stderr_has("jackfield ls");
     cli.run(&["show", "not/an/id"]).await.code(2);
 }
 
@@ -115,7 +115,7 @@ async fn an_agent_is_shared_with_some_with_all_and_with_none() {
         .await
         .ok();
     assert_eq!(shared.out, "id\tbob\nshared\twith ann, eve\n");
-    let shared = shared.says("no token has the owner ann");
+    let shared = shared.stderr_has("no token has the owner ann");
     hub.token("ann", &[]).await;
     let again = cli.run(&["share", "bob", "--with", "ann"]).await.ok();
     assert!(!again.err.contains("warning"), "{again:?}");
@@ -123,7 +123,7 @@ async fn an_agent_is_shared_with_some_with_all_and_with_none() {
     cli.run(&again)
         .await
         .ok()
-        .says("no token has the owner eve");
+        .stderr_has("no token has the owner eve");
     let asked = cli.run(&["share", "bob"]).await.ok();
     assert_eq!(asked.out, shared.out);
     let all = cli
@@ -142,7 +142,7 @@ async fn an_agent_is_shared_with_some_with_all_and_with_none() {
         .code(2);
     for (owner, flag) in [("everyone", "--everyone"), ("nobody", "--nobody")] {
         let run = cli.run(&["share", "bob", "--with", owner]).await.code(2);
-        run.says(flag);
+        run.stderr_has(flag);
         let shown = cli.run(&["share", "bob"]).await.ok();
         assert_eq!(shown.out, none.out);
     }
@@ -155,9 +155,12 @@ async fn a_forgotten_agent_is_gone() {
     let cli = Cli::new(&hub);
     drop(FakeAgent::attach(hub.hub(), "bob"));
     drop(FakeAgent::attach(hub.hub(), "eve"));
-    cli.run(&["rm", "bob"]).await.ok().says("bob is removed");
-    let told = cli.run(&["rm", "eve", "--yes", "--json"]).await.ok().json();
-    assert_eq!(told, json!({"id": "eve", "forgotten": true}));
+    cli.run(&["rm", "bob"])
+        .await
+        .ok()
+        .stderr_has("bob is removed");
+    let removed = cli.run(&["rm", "eve", "--yes", "--json"]).await.ok().json();
+    assert_eq!(removed, json!({"id": "eve", "forgotten": true}));
     cli.run(&["show", "bob"]).await.code(3);
     cli.run(&["rm", "bob"]).await.code(3);
 }

@@ -1,4 +1,4 @@
-//! Questions of agents where nobody is at a terminal, and answers from elsewhere.
+//! Questions of agents without a terminal, and answers from elsewhere.
 
 use jackfield_core::{agent::Share, principal::Principal};
 use jackfield_model::{AgentId, Ask, AskKind, End, Event, Input, Owner};
@@ -19,7 +19,7 @@ pub(crate) fn question(id: &str, kind: AskKind) -> Ask {
     }
 }
 
-/// An Agora agent asks; returns where its replies go.
+/// Sends a question of an Agora agent; returns the recipient of its replies.
 async fn ask(agent: &mut Raw, kind: &str) -> Value {
     let message = agent.frame().await;
     let to = message["from"].clone();
@@ -39,9 +39,9 @@ async fn without_a_terminal_a_live_call_says_how_to_answer_and_ends() {
     serving.ask(question("q1", AskKind::Input));
     assert_eq!(agent.cancelled().await, serving.call().id);
     let run = run.end().await.code(7);
-    run.says("which one?")
-        .says("jackfield task answer")
-        .says("--detach");
+    run.stderr_has("which one?")
+        .stderr_has("jackfield task answer")
+        .stderr_has("--detach");
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn the_command_that_answers_is_no_other_however_a_question_is_named() {
     let waited = cli.run(&["task", "wait", task]).await.code(1);
     let line = waited.err.lines().find(|line| line.contains("task answer"));
     let (_, command) = line.expect("a command").split_once(": ").expect("one");
-    // As somebody pastes it into a shell.
+    // As pasted into a shell.
     let pasted = format!("jackfield() {{ printf '%s|' \"$@\"; }}\n{command}");
     let shell = tokio::process::Command::new("sh")
         .args(["-c", &pasted])
@@ -83,18 +83,18 @@ async fn a_kept_call_waits_for_the_answer_from_elsewhere() {
     let task = task.out.trim();
     let to = ask(&mut agent, "input").await;
     let waited = cli.run(&["task", "wait", task]).await.code(1);
-    waited.says(&format!("jackfield task answer {task} q1 TEXT"));
+    waited.stderr_has(&format!("jackfield task answer {task} q1 TEXT"));
     let shown = cli
         .run(&["task", "show", task])
         .await
         .ok()
-        .says("which one?");
+        .stderr_has("which one?");
     assert!(shown.out.contains("state\tinput_required"), "{shown:?}");
     cli.run(&["task", "answer", task, "q1"]).await.code(2);
     cli.run(&["task", "answer", task, "q2", "x"])
         .await
         .code(3)
-        .says("task show");
+        .stderr_has("task show");
     cli.run(&["task", "answer", task, "q1", "the blue one"])
         .await
         .ok();
@@ -107,7 +107,7 @@ async fn a_kept_call_waits_for_the_answer_from_elsewhere() {
     agent
         .send(json!({"type": "reply", "to": to, "payload": {"body": {"answer": "blue it is"}}}))
         .await;
-    // The question in the log is answered, and does not stop who reads it later.
+    // The question in the log is answered, and doesn't stop later readers.
     assert_eq!(
         cli.run(&["task", "wait", task]).await.ok().out,
         "blue it is\n"
@@ -160,7 +160,7 @@ async fn an_approval_of_a_live_call_is_waited_for_and_the_command_for_it_is_said
     cli.run(&wrong)
         .await
         .code(2)
-        .says("use --approve or --deny");
+        .stderr_has("use --approve or --deny");
     cli.run(&["task", "answer", &call, "q1", "--approve"])
         .await
         .ok();
@@ -201,11 +201,11 @@ async fn a_task_that_waits_for_an_approval_says_so() {
     serving.ask(question("q1", AskKind::Approval));
     let how = format!("jackfield task answer {task} q1 --deny");
     let waited = cli.run(&["task", "wait", task]).await.code(1);
-    waited.says("which one?").says(&how);
+    waited.stderr_has("which one?").stderr_has(&how);
     let state = "working, waits for local to approve";
     let listed = cli.run(&["task", "ls"]).await.ok();
     assert!(listed.out.contains(state), "{listed:?}");
-    let shown = cli.run(&["task", "show", task]).await.ok().says(&how);
+    let shown = cli.run(&["task", "show", task]).await.ok().stderr_has(&how);
     assert!(shown.out.contains(state), "{shown:?}");
     cli.run(&["task", "answer", task, "q1", "--approve"])
         .await
@@ -229,8 +229,8 @@ async fn a_question_for_words_takes_no_yes() {
     serving.ask(question("q1", AskKind::Input));
     let run = cli.run(&["task", "answer", task, "q1", "--approve"]).await;
     run.code(2)
-        .says("asks for words")
-        .says(&format!("jackfield task answer {task} q1 TEXT"));
+        .stderr_has("asks for words")
+        .stderr_has(&format!("jackfield task answer {task} q1 TEXT"));
     let mut inputs = Vec::new();
     serving.input().take(&mut inputs, usize::MAX);
     assert!(inputs.is_empty(), "{inputs:?}");
@@ -284,16 +284,16 @@ async fn the_only_open_question_is_answered_without_its_id() {
     let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
     let task = task.out.trim();
     let none = cli.run(&["task", "answer", task, "blue"]).await.code(3);
-    none.says("has no open question for you");
+    none.stderr_has("has no open question for you");
     let serving = agent.call().await;
     serving.ask(question("q1", AskKind::Input));
     serving.ask(question("q2", AskKind::Approval));
     let several = cli.run(&["task", "answer", task, "blue"]).await.code(2);
-    several.says("has several open questions: q1, q2");
+    several.stderr_has("has several open questions: q1, q2");
     cli.run(&["task", "answer", task])
         .await
         .code(2)
-        .says("TEXT");
+        .stderr_has("TEXT");
     cli.run(&["task", "answer", task, "q1", "blue"]).await.ok();
     cli.run(&["task", "answer", task, "--approve"]).await.ok();
     let mut inputs = Vec::new();

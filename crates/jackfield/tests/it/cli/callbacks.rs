@@ -1,4 +1,4 @@
-//! `task ls --dead` and `task resend`: callbacks that nobody took.
+//! `task ls --dead` and `task resend`: undeliverable callbacks.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use tokio::{net::TcpListener, sync::mpsc, task::JoinSet, time::timeout};
 
 use crate::run::Cli;
 
-/// A receiver that is gone until it is told to be there again.
+/// A receiver that answers 410 until switched on.
 struct Receiver {
     url: String,
     is_there: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
     cli.run(&["task", "ls", "--dead"])
         .await
         .ok()
-        .says("there are no undelivered callbacks");
+        .stderr_has("there are no undelivered callbacks");
     let mut receiver = Receiver::start().await;
     let bob = FakeAgent::attach(hub.hub(), "bob");
     let id = AgentId::parse("bob").unwrap();
@@ -80,7 +80,7 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
         .id
         .to_string();
     bob.call().await.finish(End::done());
-    // From outside there is nothing to wait for: it is looked at until it is there.
+    // The retry sends no notification, so the test polls the list.
     let list = async {
         loop {
             let list = cli.run(&["task", "ls", "--dead"]).await.ok();
@@ -89,7 +89,10 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
             }
         }
     };
-    let list = timeout(SOON, list).await.unwrap().says("task resend TASK");
+    let list = timeout(SOON, list)
+        .await
+        .unwrap()
+        .stderr_has("task resend TASK");
     assert!(list.out.starts_with(&task) && list.out.contains("410"));
     assert!(!list.out.contains("secret"), "{list:?}");
     let all = cli
@@ -99,13 +102,16 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
         .json();
     assert_eq!(all["callbacks"][0]["task"], *task);
     receiver.is_there.store(true, Ordering::SeqCst);
-    cli.run(&["task", "resend", &task]).await.ok().says("again");
+    cli.run(&["task", "resend", &task])
+        .await
+        .ok()
+        .stderr_has("again");
     let body = timeout(SOON, receiver.taken.recv()).await.unwrap().unwrap();
     assert!(body.contains(r#""status":"completed""#), "{body}");
     cli.run(&["task", "resend", &task])
         .await
         .code(1)
-        .says("task ls --dead");
+        .stderr_has("task ls --dead");
     let none = "0199c2f0-1111-7aaa-8bbb-123456789abc";
     cli.run(&["task", "resend", none]).await.code(3);
 }

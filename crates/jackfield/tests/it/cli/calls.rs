@@ -1,4 +1,4 @@
-//! `call`: the text as it comes, what goes on besides, files, conversations, detaching.
+//! `call`: streamed text, status lines, files, sessions, detaching.
 
 use jackfield_core::call::AgentHandle;
 use jackfield_model::{Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part};
@@ -64,7 +64,11 @@ async fn an_answer_only_at_the_end_is_written_too() {
         ..Done::default()
     };
     agent.call().await.finish(End::Done(Box::new(done)));
-    let run = run.end().await.ok().says("jackfield call bob -c TEXT");
+    let run = run
+        .end()
+        .await
+        .ok()
+        .stderr_has("jackfield call bob -c TEXT");
     assert_eq!(run.out, "all of it\n");
 }
 
@@ -110,7 +114,7 @@ async fn the_words_of_an_artifact_are_written_and_the_rest_is_named() {
         }));
     }
     serving.finish(End::done());
-    let run = run.end().await.ok().says("made table");
+    let run = run.end().await.ok().stderr_has("made table");
     assert_eq!(run.out, "roses\n");
     assert!(!run.err.contains("poem"), "{run:?}");
 }
@@ -165,20 +169,20 @@ async fn what_cannot_be_sent_is_refused_before_the_hub_is_asked() {
     cli.run(&["call", "bob"])
         .await
         .code(2)
-        .says("the message is empty");
+        .stderr_has("the message is empty");
     cli.run(&["call", "bob", "x", "-f", "missing"])
         .await
         .code(2)
-        .says("missing");
+        .stderr_has("missing");
     std::fs::write(cli.home().join("large"), vec![0; 7 << 20]).unwrap();
     cli.run(&["call", "bob", "x", "-f", "large"])
         .await
         .code(2)
-        .says("KiB");
+        .stderr_has("KiB");
     cli.run_on(b"\xff", &["call", "bob"])
         .await
         .code(2)
-        .says("-f");
+        .stderr_has("-f");
     cli.run(&["call", "bob", "x", "--timeout", "soon"])
         .await
         .code(2);
@@ -276,7 +280,7 @@ async fn a_detached_call_prints_its_task_and_goes_on() {
     let run = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
     let task = run.out.trim().to_owned();
     assert_eq!(task.len(), 36, "the id alone: {run:?}");
-    run.says(&format!("jackfield task wait {task}"));
+    run.stderr_has(&format!("jackfield task wait {task}"));
     answer(agent.call().await, "done by itself");
     assert_eq!(
         cli.run(&["task", "wait", &task]).await.ok().out,

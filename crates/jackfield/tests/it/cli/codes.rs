@@ -1,11 +1,11 @@
-//! Each exit code, and what to do next.
+//! Each exit code, and its hint.
 
 use jackfield_model::{Done, DoneState, End, Failure, Reason};
 use jackfield_testkit::{FakeAgent, TestHub};
 
 use crate::run::{Cli, Run};
 
-/// How `call` ends when the agent ends the call like this.
+/// Runs `call` against an agent with this end.
 async fn ended(end: End) -> Run {
     let hub = TestHub::start().await;
     let agent = FakeAgent::attach(hub.hub(), "bob");
@@ -23,28 +23,28 @@ async fn one_for_what_has_no_code_of_its_own() {
     ended(failed(Reason::Busy))
         .await
         .code(1)
-        .says("it went wrong");
+        .stderr_has("it went wrong");
     ended(failed(Reason::Internal))
         .await
         .code(1)
-        .says("jackfield doctor");
+        .stderr_has("jackfield doctor");
 }
 
 #[tokio::test]
 async fn two_for_usage() {
     let nonsense = Cli::at("nonsense");
-    nonsense.run(&["ls"]).await.code(2).says("--hub URL");
+    nonsense.run(&["ls"]).await.code(2).stderr_has("--hub URL");
     let cli = Cli::at("http://127.0.0.1:1");
     cli.run(&["dance"]).await.code(2);
     cli.run(&["ls", "--token-file", "missing"])
         .await
         .code(2)
-        .says("missing");
+        .stderr_has("missing");
     std::fs::write(cli.home().join("empty"), "\n").unwrap();
     cli.run(&["ls", "--token-file", "empty"])
         .await
         .code(2)
-        .says("token create");
+        .stderr_has("token create");
 }
 
 #[tokio::test]
@@ -54,18 +54,22 @@ async fn three_for_what_is_not_there() {
     cli.run(&["call", "ghost", "x"])
         .await
         .code(3)
-        .says("jackfield ls");
+        .stderr_has("jackfield ls");
     drop(FakeAgent::attach(hub.hub(), "bob"));
     cli.run(&["call", "bob", "x"])
         .await
         .code(3)
-        .says("--wait-online");
+        .stderr_has("--wait-online");
     let nowhere = Cli::at("http://127.0.0.1:1");
-    nowhere.run(&["ls"]).await.code(3).says("jackfield serve");
-    // Nobody can start a hub on another machine from here. This address is none of loopback, and leads nowhere at once.
+    nowhere
+        .run(&["ls"])
+        .await
+        .code(3)
+        .stderr_has("jackfield serve");
+    // A hub on another machine can't be started from here. This address isn't loopback, and fails at once.
     let elsewhere = nowhere.at_hub("http://0.0.0.0:1");
     let none = elsewhere.run(&["ls"]).await.code(3);
-    let none = none.says("does the hub run?");
+    let none = none.stderr_has("does the hub run?");
     assert!(!none.err.contains("jackfield serve"), "{none:?}");
 }
 
@@ -86,17 +90,17 @@ async fn a_token_that_goes_to_another_machine_unencrypted_is_warned_of_once() {
 async fn four_for_who_may_not() {
     let hub = TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await;
     let cli = Cli::at(&format!("http://127.0.0.1:{}", hub.addr().port()));
-    cli.run(&["ls"]).await.code(4).says("--token-file");
+    cli.run(&["ls"]).await.code(4).stderr_has("--token-file");
     cli.run_with("JACKFIELD_TOKEN", "jf_wrong", &["ls"])
         .await
         .code(4)
-        .says("token create");
+        .stderr_has("token create");
     let token = hub.token("ann", &["call:*"]).await;
     cli.run_with("JACKFIELD_TOKEN", &token, &["ls"]).await.ok();
     cli.run_with("JACKFIELD_TOKEN", &token, &["token", "ls"])
         .await
         .code(4)
-        .says("admin");
+        .stderr_has("admin");
     std::fs::write(cli.home().join("token"), format!("{token}\n")).unwrap();
     let run = cli
         .run_with(
@@ -105,7 +109,7 @@ async fn four_for_who_may_not() {
             &["ls", "--token-file", "token"],
         )
         .await;
-    run.ok().says("chmod 600 token");
+    run.ok().stderr_has("chmod 600 token");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(cli.home().join("token"), mode).unwrap();
     let run = cli.run(&["ls", "--token-file", "token"]).await.ok();
@@ -116,7 +120,7 @@ async fn four_for_who_may_not() {
 async fn the_admins_token_is_shown_to_its_hub_by_whichever_address() {
     let hub = TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await;
     let cli = Cli::at(&format!("http://127.0.0.1:{}", hub.addr().port()));
-    // A hub that was named gets it too, once it has proved to be the one with this data directory.
+    // A named hub gets the token too, once it has proved that it owns this data directory.
     cli.run_with("JACKFIELD_DATA_DIR", hub.data_dir(), &["ls"])
         .await
         .ok();
@@ -140,16 +144,16 @@ async fn five_for_a_clock_that_ran_out() {
     run.end()
         .await
         .code(5)
-        .says("--timeout")
-        .says("the call lasted 50 ms, its limit");
+        .stderr_has("--timeout")
+        .stderr_has("the call lasted 50 ms, its limit");
 }
 
 #[tokio::test]
 async fn six_for_an_agent_that_failed_or_refused() {
     let run = ended(failed(Reason::Agent("quota".into()))).await.code(6);
-    run.says("it went wrong")
-        .says("quota")
-        .says("jackfield watch bob --raw");
+    run.stderr_has("it went wrong")
+        .stderr_has("quota")
+        .stderr_has("jackfield watch bob --raw");
     ended(failed(Reason::Crashed)).await.code(6);
     let rejected = Done {
         state: DoneState::Rejected,
@@ -158,7 +162,7 @@ async fn six_for_an_agent_that_failed_or_refused() {
     ended(End::Done(Box::new(rejected)))
         .await
         .code(6)
-        .says("refused");
+        .stderr_has("refused");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! `connect`: an agent of this machine at a hub. Claude Code is a stand-in that prints the documented lines, since the real
-//! one cannot run where the tests do.
+//! `connect`: a local agent at a hub. A stand-in for Claude Code prints the documented lines, since the real program
+//! can't run in tests.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,12 +19,12 @@ use tokio::{
 use crate::cli::{fake::FakeHub, terminal::Terminal};
 use crate::run::{Cli, Running};
 
-/// Where the stand-ins are.
+/// The folder of the stand-ins.
 pub(crate) fn stand_ins() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../connect/tests/stand_ins")
 }
 
-/// `connect` with these arguments, where `claude` is the stand-in.
+/// `connect` with these arguments, with the stand-in as `claude`.
 pub(crate) fn connect(cli: &Cli, args: &[&str]) -> Command {
     let stand_ins = stand_ins();
     let mut command = cli.command(&[&["connect"][..], args].concat());
@@ -32,7 +32,7 @@ pub(crate) fn connect(cli: &Cli, args: &[&str]) -> Command {
     command
 }
 
-/// Starts it and waits until it is connected.
+/// Starts `connect` and waits for the connection.
 async fn connected(cli: &Cli, args: &[&str]) -> Running {
     let mut running = cli.start_command(connect(cli, args));
     assert_eq!(running.line().await.as_deref(), Some("connected as bob"));
@@ -62,7 +62,7 @@ async fn a_command_is_an_agent_until_ctrl_c() {
     assert_eq!(shown["skills"][0]["id"], "shout");
     assert_eq!(shown["agent_type"], "exec");
     bob.signal(Signal::INT);
-    bob.end().await.ok().says("disconnecting");
+    bob.end().await.ok().stderr_has("disconnecting");
     cli.run(&["call", "bob", "hello"]).await.code(3);
 }
 
@@ -91,7 +91,7 @@ async fn what_cannot_work_is_told_before_anything_else() {
             "cannot reach",
         ),
     ] {
-        end(&cli, args).await.code(code).says(says);
+        end(&cli, args).await.code(code).stderr_has(says);
     }
 }
 
@@ -128,7 +128,7 @@ async fn who_is_replaced_does_not_come_back() {
     let cli = Cli::new(&hub);
     let first = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
     let _second = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
-    first.end().await.code(1).says("another id");
+    first.end().await.code(1).stderr_has("another id");
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_token_that_is_refused_or_revoked_ends_it() {
     let mut command = connect(&cli, &args);
     command.env("JACKFIELD_TOKEN", "wrong");
     let refused = cli.start_command(command).end().await;
-    refused.code(4).says("token create");
+    refused.code(4).stderr_has("token create");
     let token = hub.token("ann", &["agent:bob"]).await;
     let mut command = connect(&cli, &args);
     command.env("JACKFIELD_TOKEN", &token);
@@ -151,17 +151,17 @@ async fn a_token_that_is_refused_or_revoked_ends_it() {
     for token in of_ann {
         tokens.revoke(token.id).await.unwrap();
     }
-    let ended = bob.end().await.code(4).says("revoked");
+    let ended = bob.end().await.code(4).stderr_has("revoked");
     let which = "the token sent is the one in JACKFIELD_TOKEN";
-    ended.says("jackfield invite bob").says(which);
-    // The same for one that comes with it later.
+    ended.stderr_has("jackfield invite bob").stderr_has(which);
+    // The same for a program that starts with the revoked token.
     let mut command = connect(&cli, &args);
     command.env("JACKFIELD_TOKEN", &token);
     let refused = cli.start_command(command).end().await.code(4);
     refused
-        .says("revoked")
-        .says("jackfield invite bob")
-        .says(which);
+        .stderr_has("revoked")
+        .stderr_has("jackfield invite bob")
+        .stderr_has(which);
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn a_command_gets_a_token_that_is_its_agent_and_nothing_else_of_its_owners
         let (agent, admin) = (&answer["agent"], &answer["admin"]);
         assert_eq!((agent, admin), (&json!("bob"), &json!(false)), "{answer}");
     }
-    // One token serves all starts, and a process that is killed leaves no copy of the owner's.
+    // All starts share one token, and a killed process leaves no copy of the owner's token.
     let tokens = hub.hub().tokens().list();
     let of_bob = tokens.iter().filter(|token| token.agent.is_some());
     assert_eq!(of_bob.count(), 1);
@@ -277,7 +277,7 @@ async fn the_owner_approves_at_the_terminal() {
     terminal.type_in("y\n");
     let call = call.end().await.ok();
     assert!(call.out.contains("removed"), "{call:?}");
-    // The next question has the next answer.
+    // The next question gets its own answer.
     let call = cli.start(&["call", "bob", "use a tool", "--json"]);
     terminal.until_again("approve?").await;
     terminal.type_in("not today\n");
@@ -321,7 +321,7 @@ async fn without_a_terminal_it_says_how_to_answer() {
 
 #[tokio::test]
 async fn an_invite_connects_once_and_its_token_stays() {
-    // A hub that needs a token, and knows its address.
+    // A hub that requires a token, and knows its public address.
     let hub = TestHub::start().await;
     let addr = hub.addr();
     hub.stop(Duration::ZERO).await;
@@ -341,7 +341,10 @@ async fn an_invite_connects_once_and_its_token_stays() {
     let next = bob.until_it_says("next time").await;
     bob.signal(Signal::INT);
     bob.end().await.ok();
-    end(&cli, &args).await.code(4).says("jackfield invite");
+    end(&cli, &args)
+        .await
+        .code(4)
+        .stderr_has("jackfield invite");
     let words: Vec<_> = next.split_whitespace().collect();
     let at = words.iter().position(|word| *word == "connect").unwrap();
     let args = [&words[at + 1..], &["exec", "cat"]].concat();
@@ -364,7 +367,7 @@ async fn an_invite_to_what_a_shell_would_read_is_refused_and_not_repeated() {
     let cli = Cli::at("");
     let args = ["--setup", &url, "exec", "cat"];
     let (run, ()) = tokio::join!(end(&cli, &args), inviting);
-    let run = run.code(1).says("bridge_url");
+    let run = run.code(1).stderr_has("bridge_url");
     assert!(
         !run.err.contains("touch") && !run.err.contains('\u{1b}'),
         "{run:?}"
@@ -401,7 +404,7 @@ async fn whoever_lets_callers_write_a_shells_script_is_warned() {
     assert!(!ended.err.contains("warning"), "{ended:?}");
 }
 
-/// A hub as a process of its own, at this address.
+/// A hub as a separate process, at this address.
 async fn served(cli: &Cli, listen: &str) -> (Running, String) {
     let mut hub = cli.start(&["serve", "--listen", listen, "--data-dir", "data"]);
     let line = hub.until_line("jackfield listens on ").await;
@@ -430,7 +433,7 @@ async fn ten_calls_outlive_kill_9_of_the_hub_and_none_is_run_twice() {
             .lines()
             .count()
     };
-    // All are at work, which nobody else can tell.
+    // Waits until all commands have started, which only their file shows.
     let all_begun = async {
         while count() < 10 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -479,16 +482,17 @@ async fn ctrl_c_cancels_a_call_that_is_kept_only_to_be_read() {
     let mut call = cli.start(&["call", "bob", "x"]);
     assert_eq!(call.line().await.as_deref(), Some("begin"));
     call.signal(Signal::INT);
-    call.end().await.code(130).says("cancelled");
+    call.end().await.code(130).stderr_has("cancelled");
     let tasks = cli.run(&["task", "ls", "--json"]).await.ok().json();
-    // The agent is told at once; the list shows the end when it is on disk, which `wait` waits for.
+    // The agent is notified at once. The list shows the end after the write to disk, and `wait`
+    // waits for it.
     let id = tasks["tasks"][0]["id"].as_str().expect("a task");
     cli.run(&["task", "wait", id]).await;
     let tasks = cli.run(&["task", "ls", "--json"]).await.ok().json();
     assert_eq!(tasks["tasks"][0]["state"], "cancelled", "{tasks}");
 }
 
-/// What a hub answers to a handshake that a proxy has made an ordinary request of.
+/// Responds to a WebSocket handshake that a proxy turned into an ordinary request.
 async fn refuse_the_socket(hub: &FakeHub, path: &str) {
     let asked = hub.expect(&format!("GET {path}")).await;
     let why = "header Upgrade must contain \"websocket\"; this address speaks WebSocket only";
@@ -504,12 +508,19 @@ async fn a_proxy_that_passes_no_websockets_is_told_alike_with_and_without_an_inv
     let args = ["--as", "bob", "exec", "cat"];
     let refusing = refuse_the_socket(&hub, "/ws?agent_id=bob");
     let (run, ()) = tokio::join!(end(&cli, &args), refusing);
-    run.code(3).says(&hub.url()).says("Upgrade").says(HINT);
+    run.code(3)
+        .stderr_has(&hub.url())
+        .stderr_has("Upgrade")
+        .stderr_has(HINT);
     let url = format!("{}/invite/t", hub.url());
     let args = ["--setup", &url, "exec", "cat"];
     let (run, ()) = tokio::join!(end(&cli, &args), refuse_the_socket(&hub, "/ws"));
-    let run = run.code(3).says(&hub.url()).says("Upgrade").says(HINT);
-    run.says("the invite is not used up");
+    let run = run
+        .code(3)
+        .stderr_has(&hub.url())
+        .stderr_has("Upgrade")
+        .stderr_has(HINT);
+    run.stderr_has("the invite is not used up");
 }
 
 #[tokio::test]
@@ -523,7 +534,7 @@ async fn a_server_that_is_no_hub_is_told_from_a_proxy_that_wants_a_login() {
         };
         let run = end(&cli, &["--as", "bob", "exec", "cat"]);
         let (run, ()) = tokio::join!(run, refusing);
-        run.code(code).says(says);
+        run.code(code).stderr_has(says);
     }
 }
 
@@ -538,11 +549,11 @@ async fn an_invite_is_not_lost_where_the_hubs_public_url_leads_nowhere() {
     let invite = cli.run(&invite).await.ok().json();
     let url = invite["url"].as_str().unwrap().to_owned();
     assert!(url.starts_with("http://127.0.0.1:1/"), "{url}");
-    // As printed it leads nowhere, and is not used up.
+    // The printed URL leads nowhere, and the attempt doesn't use up the invite.
     let args = ["--setup", &url, "exec", "cat"];
-    let run = end(&cli, &args).await.code(3).says("cannot reach");
-    run.says("the invite is not used up");
-    // Somebody who knows better types where the hub is.
+    let run = end(&cli, &args).await.code(3).stderr_has("cannot reach");
+    run.stderr_has("the invite is not used up");
+    // The user corrects the address.
     let url = url.replace("http://127.0.0.1:1", &hub.url(""));
     let mut bob = connected(&cli, &["--setup", &url, "exec", "cat"]).await;
     let told = bob.until_it_says("http://127.0.0.1:1").await;
@@ -550,7 +561,7 @@ async fn an_invite_is_not_lost_where_the_hubs_public_url_leads_nowhere() {
     assert_eq!(cli.run(&["call", "bob", "hi"]).await.ok().out, "hi\n");
     bob.signal(Signal::INT);
     bob.end().await.ok();
-    // The token is kept for where it works.
+    // The token is stored for the corrected address.
     let _bob = connected(&cli, &["--as", "bob", "exec", "cat"]).await;
     let tokens = hub.hub().tokens().list();
     assert_eq!(tokens.len(), 1, "{tokens:?}");
@@ -574,7 +585,7 @@ async fn an_agent_comes_back_to_its_hub_that_needs_a_token_since_its_restart() {
     hub.until_line("jackfield listens on ").await;
     bob.until_it_says("reconnected").await;
     assert_eq!(cli.run(&["call", "bob", "hi"]).await.ok().out, "hi\n");
-    // It shows a token that is this agent, and not the administrator's.
+    // The agent uses its own token, not the administrator's.
     let tokens = cli.run(&["token", "ls"]).await.ok().out;
     assert!(tokens.contains("invite of bob"), "{tokens}");
     bob.signal(Signal::INT);

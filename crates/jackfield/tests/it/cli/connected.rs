@@ -1,5 +1,5 @@
-//! Connected agents among the others, with nothing left out: a real hub, `connect` as people run it, stand-ins for what it
-//! drives, and callers that speak raw JSON.
+//! Connected agents end to end: a real hub, the real `connect`, stand-ins for the agent programs, and callers in raw
+//! JSON.
 
 mod approvals;
 mod calling;
@@ -15,30 +15,30 @@ use serde_json::{Value, json};
 use crate::cli::connect::{connect, stand_ins};
 use crate::run::{Cli, Running};
 
-/// Starts to bring an agent under this id.
+/// Starts `connect` for an agent with this id.
 fn start(cli: &Cli, id: &str, kind: &[&str]) -> Running {
     cli.start_command(connect(cli, &[&["--as", id][..], kind].concat()))
 }
 
-/// Waits until it is there.
+/// Waits until the agent is connected.
 async fn until_connected(running: &mut Running, id: &str) {
     assert_eq!(running.line().await, Some(format!("connected as {id}")));
 }
 
-/// Brings an agent under this id.
+/// Connects an agent with this id.
 async fn bring(cli: &Cli, id: &str, kind: &[&str]) -> Running {
     let mut running = start(cli, id, kind);
     until_connected(&mut running, id).await;
     running
 }
 
-/// The stand-in for an ACP agent, as `connect` is told; it writes down what it is told in a file of this name.
+/// Arguments for the stand-in of an ACP agent, which logs its input to a file of this name.
 fn acp(log: &str) -> Vec<String> {
     let script = stand_ins().join("acp_agent.py").display().to_string();
     ["acp", "python3", &script, log].map(str::to_owned).to_vec()
 }
 
-/// A message to an agent by A2A 1.0, which is answered by a stream.
+/// Sends a message to an agent by A2A 1.0, answered by a stream.
 async fn a2a_stream(hub: &TestHub, agent: &str, words: &str) -> Events {
     let message =
         json!({"messageId": format!("m-{agent}"), "role": "ROLE_USER", "parts": [{"text": words}]});
@@ -47,18 +47,19 @@ async fn a2a_stream(hub: &TestHub, agent: &str, words: &str) -> Events {
     Events::of(asked.header("a2a-version", "1.0").json(&request)).await
 }
 
-/// A text; empty if it is none.
+/// The text of a value; empty if it isn't a string.
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The words of some parts of A2A.
+/// The joined text of A2A parts.
 fn words_of(parts: &Value) -> String {
     let parts = parts.as_array().into_iter().flatten();
     parts.filter_map(|part| part["text"].as_str()).collect()
 }
 
-/// Makes the team `crew`, in which every agent goes by its id and the first one leads, and watches it.
+/// Creates the team `crew`, with the agents' ids as names and the first as coordinator, and watches
+/// the team.
 async fn watched_crew(hub: &TestHub, agents: &[&str]) -> Raw {
     let members = agents.iter().map(|id| json!({"name": id, "agent": id}));
     let members: Vec<_> = members.collect();
@@ -68,7 +69,7 @@ async fn watched_crew(hub: &TestHub, agents: &[&str]) -> Raw {
     Raw::connect(hub.addr(), "/ws/agent-team/crew").await
 }
 
-/// Says something to a member of the team that is watched.
+/// Sends a message to a member of the watched team.
 async fn say(viewer: &mut Raw, member: &str, words: &str) {
     let payload = json!({"content": words, "target_member_name": member});
     viewer
@@ -76,14 +77,14 @@ async fn say(viewer: &mut Raw, member: &str, words: &str) {
         .await;
 }
 
-/// All that the viewer is shown up to the rest of the team, by type and payload.
+/// Returns the viewer's events up to the idle team, by type and payload.
 async fn until_rest(viewer: &mut Raw) -> Vec<(String, Value)> {
     let mut shown = Vec::new();
     loop {
         let mut frame = viewer.frame().await;
         let payload = frame["payload"].take();
         let kind = frame["type"].as_str().expect("a type").to_owned();
-        // What was so before has no number.
+        // Events of the snapshot have no sequence number.
         let is_new = payload["team_stream_event_envelope"]["sequence"].is_u64();
         if is_new && kind == "TEAM_STATUS" && payload["new_status"] == "idle" {
             return shown;
@@ -94,7 +95,7 @@ async fn until_rest(viewer: &mut Raw) -> Vec<(String, Value)> {
     }
 }
 
-/// A call or a task, as the hub tells it.
+/// Reads a call or a task from the hub.
 async fn call_of(hub: &TestHub, id: &str) -> Value {
     let asked = hub.web().ask(Method::GET, &format!("/v1/calls/{id}"));
     let (status, call) = answer(asked).await;
@@ -102,7 +103,7 @@ async fn call_of(hub: &TestHub, id: &str) -> Value {
     call
 }
 
-/// The tasks that agents began through the MCP server, the newest first.
+/// Returns the tasks that agents started through the MCP server, newest first.
 async fn begun_by_agents(hub: &TestHub) -> Vec<Value> {
     let (status, mut listed) = hub.web().get("/v1/calls").await;
     assert_eq!(status, 200, "{listed}");
@@ -113,7 +114,7 @@ async fn begun_by_agents(hub: &TestHub) -> Vec<Value> {
     tasks
 }
 
-/// An agent of the bridge says something and is done.
+/// Sends text and the end, as a bridge agent.
 async fn says(agent: &mut Raw, request: &str, words: &str) {
     agent
         .send(json!({"type": "chunk", "request_id": request, "delta": words}))

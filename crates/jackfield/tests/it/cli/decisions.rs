@@ -1,4 +1,4 @@
-//! Approvals between two people: bob calls ann's agent, ann finds what waits for her, and decides.
+//! Approvals between two users: bob calls ann's agent; ann lists the pending approvals and decides.
 
 use jackfield_core::{agent::Share, principal::Principal};
 use jackfield_model::{AgentId, Ask, AskKind, End, Event, Json, Owner};
@@ -6,8 +6,8 @@ use jackfield_testkit::{FakeAgent, TestHub};
 
 use crate::run::{Cli, Run, Running};
 
-/// Ann's agent, and the two of them.
-struct Scene {
+/// Ann's agent, and a client for each user.
+struct ApprovalFixture {
     hub: TestHub,
     agent: FakeAgent,
     cli: Cli,
@@ -15,7 +15,7 @@ struct Scene {
     ann: Vec<String>,
 }
 
-impl Scene {
+impl ApprovalFixture {
     async fn start() -> Self {
         let hub =
             TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().expect("an address"))
@@ -43,8 +43,8 @@ impl Scene {
         }
     }
 
-    fn args<'a>(who: &'a [String], args: &[&'a str]) -> Vec<&'a str> {
-        let flags = who.iter().map(String::as_str);
+    fn args<'a>(credentials: &'a [String], args: &[&'a str]) -> Vec<&'a str> {
+        let flags = credentials.iter().map(String::as_str);
         flags.chain(args.iter().copied()).collect()
     }
 
@@ -73,14 +73,14 @@ fn leave_to_delete() -> Ask {
     }
 }
 
-/// What is to be approved, as it is shown.
+/// The displayed approval request.
 const SHOWN: &str = r#"may I do this? [rm -rf {"path":"/"}]"#;
 
 #[tokio::test]
 async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
-    let scene = Scene::start().await;
-    let mut call = scene.bob_starts(&["call", "ann-1", "x"]);
-    let serving = scene.agent.call().await;
+    let fixture = ApprovalFixture::start().await;
+    let mut call = fixture.bob_starts(&["call", "ann-1", "x"]);
+    let serving = fixture.agent.call().await;
     let id = serving.call().id.to_string();
     serving.ask(leave_to_delete());
     call.until_it_says("ann must approve this before the agent continues [rm -rf]")
@@ -91,27 +91,35 @@ async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
     let how = call.until_it_says("jackfield task answer").await;
     let denies = format!("ann denies with: jackfield task answer {id} q1 --deny");
     assert_eq!(how, denies);
-    let tried = scene.bob(&["task", "answer", &id, "q1", "--approve"]).await;
-    tried.code(4).says("ann decides this");
+    let tried = fixture
+        .bob(&["task", "answer", &id, "q1", "--approve"])
+        .await;
+    tried.code(4).stderr_has("ann decides this");
 
-    let listed = scene.ann(&["task", "ls"]).await.ok();
+    let listed = fixture.ann(&["task", "ls"]).await.ok();
     assert_eq!(listed.out, format!("{id}\tann-1\twaits for you\tbob\t\n"));
     let how = format!(
         "{SHOWN}\napprove with: jackfield task answer {id} q1 --approve --token-file ann\n\
          deny with: jackfield task answer {id} q1 --deny --token-file ann"
     );
-    let listed = listed.says("ann-1 asks in a call of bob").says(&how);
+    let listed = listed
+        .stderr_has("ann-1 asks in a call of bob")
+        .stderr_has(&how);
     assert!(!listed.err.contains("no matching tasks"), "{listed:?}");
-    let shown = scene.ann(&["show", "ann-1"]).await.ok().says(&how);
+    let shown = fixture.ann(&["show", "ann-1"]).await.ok().stderr_has(&how);
     let fact = format!("waits for you\tcall {id} of bob\n");
     assert!(shown.out.contains(&fact), "{shown:?}");
-    let shown = scene.ann(&["task", "show", &id]).await.ok().says(&how);
+    let shown = fixture
+        .ann(&["task", "show", &id])
+        .await
+        .ok()
+        .stderr_has(&how);
     for fact in ["state\twaits for you\n", "caller\tbob\n", "agent\tann-1\n"] {
         assert!(shown.out.contains(fact), "{shown:?}");
     }
-    let json = scene.ann(&["task", "ls", "--json"]).await.ok().json();
+    let json = fixture.ann(&["task", "ls", "--json"]).await.ok().json();
     assert_eq!(json["waiting"][0]["asks"][0]["tool_name"], "rm -rf");
-    let others = scene.bob(&["task", "ls"]).await.ok();
+    let others = fixture.bob(&["task", "ls"]).await.ok();
     assert_eq!(others.out, "", "the call is live: bob reads it");
 
     // By the end of the id, as `watch` shows it.
@@ -121,17 +129,21 @@ async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
     } else {
         "00000000"
     };
-    let unknown = scene.ann(&["task", "answer", other, "q1", "--deny"]).await;
-    unknown.code(3).says("none of your last task ids ends in");
-    scene
+    let unknown = fixture
+        .ann(&["task", "answer", other, "q1", "--deny"])
+        .await;
+    unknown
+        .code(3)
+        .stderr_has("none of your last task ids ends in");
+    fixture
         .ann(&["task", "answer", end, "q1", "--approve"])
         .await
         .ok();
     serving.push(Event::text("gone"));
     serving.finish(End::done());
     assert_eq!(call.end().await.ok().out, "gone\n");
-    assert_eq!(scene.ann(&["task", "ls"]).await.ok().out, "");
-    drop(scene.hub);
+    assert_eq!(fixture.ann(&["task", "ls"]).await.ok().out, "");
+    drop(fixture.hub);
 }
 
 #[tokio::test]
@@ -145,8 +157,14 @@ async fn what_is_to_be_approved_is_shown_wherever_it_can_be() {
     let task = task.out.trim();
     let serving = agent.call().await;
     serving.ask(leave_to_delete());
-    cli.run(&["task", "wait", task]).await.code(1).says(SHOWN);
-    cli.run(&["task", "show", task]).await.ok().says(SHOWN);
+    cli.run(&["task", "wait", task])
+        .await
+        .code(1)
+        .stderr_has(SHOWN);
+    cli.run(&["task", "show", task])
+        .await
+        .ok()
+        .stderr_has(SHOWN);
     let how = format!("approve with: jackfield task answer {task} q1 --approve");
     loop {
         let line = watch.line().await.unwrap();
@@ -158,30 +176,30 @@ async fn what_is_to_be_approved_is_shown_wherever_it_can_be() {
             break;
         }
     }
-    // The task is listed once, as the task that it is.
-    let listed = cli.run(&["task", "ls"]).await.ok().says(&how);
+    // The task is listed once, as a task and not also as a call.
+    let listed = cli.run(&["task", "ls"]).await.ok().stderr_has(&how);
     assert_eq!(listed.out.lines().count(), 1, "{listed:?}");
     assert!(listed.out.contains("working, waits for local to approve"));
 }
 
 #[tokio::test]
 async fn an_owner_lists_and_cancels_what_waits_at_an_agent_of_hers() {
-    let scene = Scene::start().await;
-    let called = scene.bob(&["call", "ann-1", "first", "--detach"]).await;
+    let fixture = ApprovalFixture::start().await;
+    let called = fixture.bob(&["call", "ann-1", "first", "--detach"]).await;
     let task = called.ok().out.trim().to_owned();
-    let _serving = scene.agent.call().await;
-    let list = scene.ann(&["task", "ls", "--at", "ann-1"]).await.ok();
+    let _serving = fixture.agent.call().await;
+    let list = fixture.ann(&["task", "ls", "--at", "ann-1"]).await.ok();
     let begin = format!("{task}\tann-1\tworking\tbob\t");
     assert!(list.out.starts_with(&begin), "{list:?}");
     assert!(!list.out.contains("first"), "not what bob says: {list:?}");
-    let refused = scene.bob(&["task", "ls", "--at", "ann-1"]).await;
+    let refused = fixture.bob(&["task", "ls", "--at", "ann-1"]).await;
     refused
         .code(4)
-        .says("only the owner of an agent may do this");
-    scene.ann(&["task", "cancel", &task]).await.ok();
-    let list = scene.ann(&["task", "ls", "--at", "ann-1"]).await.ok();
-    list.says("no open calls at ann-1");
-    let shown = scene.bob(&["task", "show", &task]).await.ok();
+        .stderr_has("only the owner of an agent may do this");
+    fixture.ann(&["task", "cancel", &task]).await.ok();
+    let list = fixture.ann(&["task", "ls", "--at", "ann-1"]).await.ok();
+    list.stderr_has("no open calls at ann-1");
+    let shown = fixture.bob(&["task", "show", &task]).await.ok();
     assert!(shown.out.contains("state\tcancelled\n"), "{shown:?}");
-    drop(scene.hub);
+    drop(fixture.hub);
 }

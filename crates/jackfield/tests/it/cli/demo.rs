@@ -1,4 +1,4 @@
-//! `demo` as somebody meets it: what it prints is typed, everybody in it is called, and nothing is left of it.
+//! `demo` as a new user runs it: the printed commands work, every agent answers, and no files are left behind.
 
 use std::{env, fs, io, net::TcpListener, path::Path, process::Stdio};
 
@@ -15,8 +15,8 @@ use tokio::{
 use crate::cli::terminal::Terminal;
 use crate::run::{Cli, Run, Running};
 
-/// Who is there, and by which door.
-const CAST: &[(&str, &str)] = &[
+/// The agents of the demo, with their protocols.
+const AGENTS: &[(&str, &str)] = &[
     ("editor", "bridge"),
     ("factchecker", "a2a"),
     ("newsroom", "team"),
@@ -25,16 +25,16 @@ const CAST: &[(&str, &str)] = &[
     ("translator@pXoumuwMhaza", "p2p"),
 ];
 
-/// Where hubs listen unless they are told otherwise.
+/// The default address of a hub.
 const USUAL: &str = "127.0.0.1:7411";
 
-/// A demo that is ready, and where it keeps what it has.
+/// A running demo, with its data directory.
 struct Demo {
     process: Running,
     cli: Cli,
     temp: TempDir,
-    /// All that it said until it was ready.
-    said: Vec<String>,
+    /// The output until the demo was ready.
+    output_lines: Vec<String>,
     url: String,
 }
 
@@ -54,7 +54,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 impl Demo {
-    /// Starts one on any port, where nothing happens by itself.
+    /// Starts a demo on any port, without its background calls.
     async fn start() -> Self {
         Self::start_with(&["--port", "0", "--quiet"]).await
     }
@@ -62,31 +62,35 @@ impl Demo {
     async fn start_with(args: &[&str]) -> Self {
         let (cli, temp) = (Cli::at(""), temp());
         let mut process = cli.start_command(command(&cli, &temp, args));
-        let mut said = Vec::new();
-        while !said
+        let mut output_lines = Vec::new();
+        while !output_lines
             .last()
             .is_some_and(|line: &String| line.starts_with("ready"))
         {
-            said.push(process.line().await.expect("it gets ready"));
+            output_lines.push(process.line().await.expect("it gets ready"));
         }
-        let url = said[0].rsplit(' ').next().expect("a word").to_owned();
+        let url = output_lines[0]
+            .rsplit(' ')
+            .next()
+            .expect("a word")
+            .to_owned();
         Self {
             process,
             cli: cli.at_hub(&url),
             temp,
-            said,
+            output_lines,
             url,
         }
     }
 
-    /// The commands that it says to try.
+    /// The commands that the demo suggests.
     fn commands(&self) -> impl Iterator<Item = &str> {
-        self.said
+        self.output_lines
             .iter()
             .filter_map(|line| line.strip_prefix("    "))
     }
 
-    /// A line as it is typed into a shell, where nothing tells which hub.
+    /// A command as typed into a shell, without any setting that names the hub.
     fn typed(&self, line: &str) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_jackfield"));
         let folder = program.parent().expect("it is in a folder");
@@ -105,7 +109,7 @@ impl Demo {
         command
     }
 
-    /// What a typed line prints.
+    /// Returns the output of a typed command.
     async fn prints(&self, line: &str) -> String {
         let output = timeout(SOON, self.typed(line).output()).await;
         let output = output.expect("it ends").expect("it runs");
@@ -113,14 +117,14 @@ impl Demo {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// The events of a call, its end too.
+    /// Returns the events of a call, with its end.
     async fn call(&self, agent: &str, text: &str) -> Vec<Value> {
         let run = self.cli.run(&["call", agent, text, "--json"]).await.ok();
         let events = run.out.lines().map(serde_json::from_str);
         events.collect::<Result<_, _>>().expect("JSON")
     }
 
-    /// Stops it, and sees that nothing is left.
+    /// Stops the demo, and checks that no files are left.
     async fn stop(self, signal: Signal) -> Run {
         self.process.signal(signal);
         let run = self.process.end().await.ok();
@@ -129,7 +133,7 @@ impl Demo {
     }
 }
 
-/// The text in the events of a call, joined.
+/// The joined text in the events of a call.
 fn text(events: &[Value]) -> String {
     let chunks = events.iter().filter(|event| event["kind"] == "text");
     chunks.filter_map(|chunk| chunk["text"].as_str()).collect()
@@ -143,8 +147,8 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 }
 
 fn has_file(events: &[Value], name: &str) -> bool {
-    let is_it = |event: &Value| event["type"] == "artifact" && event["name"] == name;
-    events.iter().any(is_it)
+    let is_match = |event: &Value| event["type"] == "artifact" && event["name"] == name;
+    events.iter().any(is_match)
 }
 
 #[tokio::test]
@@ -158,7 +162,7 @@ async fn every_command_that_it_prints_works_as_it_stands() {
                 let printed = demo.prints(line).await;
                 assert_eq!(
                     printed.matches("\tonline\t").count(),
-                    CAST.len(),
+                    AGENTS.len(),
                     "{printed}"
                 );
             }
@@ -202,7 +206,7 @@ async fn every_command_that_it_prints_works_as_it_stands() {
         }
         tried += 1;
     }
-    assert_eq!(tried, 6, "{:?}", demo.said);
+    assert_eq!(tried, 6, "{:?}", demo.output_lines);
     demo.stop(Signal::TERM).await;
 }
 
@@ -216,7 +220,7 @@ async fn agents_of_every_protocol_are_there_when_it_is_ready_and_answer_anything
         .map(|agent| (&agent["id"], &agent["door"], &agent["state"]))
         .collect();
     let online = json!("online");
-    let expected: Vec<_> = CAST
+    let expected: Vec<_> = AGENTS
         .iter()
         .map(|(id, door)| (json!(id), json!(door)))
         .collect();
@@ -226,12 +230,12 @@ async fn agents_of_every_protocol_are_there_when_it_is_ready_and_answer_anything
         .collect();
     assert_eq!(listed, expected);
     let questions = ["hello", "\u{1f980}", "{\"a\": 1}"];
-    let calls = CAST
+    let calls = AGENTS
         .iter()
         .flat_map(|(id, _)| questions.map(|question| (*id, question)));
     let calls = calls.map(async |(id, question)| (id, text(&demo.call(id, question).await)));
-    for (id, said) in join_all(calls).await {
-        assert!(!said.trim().is_empty(), "{id} says nothing");
+    for (id, answer) in join_all(calls).await {
+        assert!(!answer.trim().is_empty(), "{id} says nothing");
     }
 }
 
@@ -267,8 +271,8 @@ async fn the_team_is_seen_at_work_member_by_member() {
     let called = demo.call("newsroom", "Why a jack?").await;
     assert!(text(&called).contains("Chicago, 1878: Charles Scribner"));
     let is_said_by = |line: &str, member: &str, words: &str| {
-        let (name, said) = line.split_once('│').unwrap_or_default();
-        name.trim() == member && said.contains(words)
+        let (name, text_part) = line.split_once('│').unwrap_or_default();
+        name.trim() == member && text_part.contains(words)
     };
     let mut wanted = vec![
         ("researcher", "(Somebody wants to know"),
@@ -289,7 +293,7 @@ async fn the_team_is_seen_at_work_member_by_member() {
 #[tokio::test]
 async fn what_the_editor_asks_for_can_be_allowed_and_refused_from_elsewhere() {
     let demo = Demo::start().await;
-    for (flags, said) in [
+    for (flags, expected) in [
         (&["--approve"][..], "Printed: 500 copies"),
         (&["--deny", "--reason", "too dear"], "Not printed: too dear"),
     ] {
@@ -297,11 +301,11 @@ async fn what_the_editor_asks_for_can_be_allowed_and_refused_from_elsewhere() {
         let task = demo.cli.run(&call).await.ok().out;
         let task = task.trim();
         let waited = demo.cli.run(&["task", "wait", task]).await.code(1);
-        waited.says(&format!("jackfield task answer {task} ask-1"));
+        waited.stderr_has(&format!("jackfield task answer {task} ask-1"));
         let answer = ["task", "answer", task, "ask-1"];
         demo.cli.run(&[&answer[..], flags].concat()).await.ok();
         let ended = demo.cli.run(&["task", "wait", task]).await.ok();
-        assert!(ended.out.contains(said), "{ended:?}");
+        assert!(ended.out.contains(expected), "{ended:?}");
     }
 }
 
@@ -315,7 +319,7 @@ async fn the_team_is_asked_something_by_itself() {
         call,
         "local calls editor: Which telephone exchange was the first?"
     );
-    // In the middle of that call.
+    // In the middle of the call.
     demo.stop(Signal::TERM).await;
 }
 
@@ -324,7 +328,7 @@ async fn nothing_is_left_of_it_however_it_is_told_to_stop() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let demo = Demo::start().await;
         assert!(!is_empty(demo.temp.path()), "it has a folder");
-        // Somebody waits for an answer, and somebody watches.
+        // A caller waits for an answer, and a viewer watches.
         let mut watch = demo.cli.start(&["watch", "--json"]);
         watch.until_it_says("watching").await;
         let _call = demo.cli.start(&["call", "editor", "print", "--json"]);
@@ -342,7 +346,7 @@ async fn told_twice_it_leaves_nothing_either() {
     let pid = terminal.pid();
     kill_process(pid, Signal::INT).expect("it runs");
     terminal.until("stopping; press ctrl-c again").await;
-    // It may have ended meanwhile.
+    // The process may have ended meanwhile.
     kill_process(pid, Signal::INT).ok();
     let (code, screen) = terminal.end().await;
     assert!(matches!(code, Some(0 | 130)), "{code:?} {screen}");
@@ -365,7 +369,7 @@ async fn what_is_yours_is_neither_read_nor_written() {
     let mut process = cli.start_command(command);
     let ready = process.json().await;
     let url = ready["url"].as_str().expect("a URL");
-    // Other terminals have the same environment, so each command says which hub.
+    // Other terminals have the same environment, so each command names its hub.
     let commands = ready["commands"].as_array().expect("a list");
     let names_it = |command: &Value| {
         command["command"]
@@ -391,14 +395,14 @@ async fn json_is_one_object_and_nothing_else() {
     let url = ready["url"].as_str().expect("a URL");
     let agents = ready["agents"].as_array().expect("a list");
     let of = |agent: &Value| (agent["id"].clone(), agent["protocol"].clone());
-    for (id, protocol) in CAST {
-        let is_it = |agent| of(agent) == (json!(id), json!(protocol));
-        assert!(agents.iter().any(is_it), "{id}: {ready}");
+    for (id, protocol) in AGENTS {
+        let is_match = |agent| of(agent) == (json!(id), json!(protocol));
+        assert!(agents.iter().any(is_match), "{id}: {ready}");
     }
     assert_eq!(ready["team"]["coordinator"], "editor");
     assert_eq!(
         ready["team"]["members"].as_array().map(Vec::len),
-        Some(CAST.len() - 1)
+        Some(AGENTS.len() - 1)
     );
     assert_eq!(ready["commands"].as_array().map(Vec::len), Some(6));
     let cli = cli.at_hub(url);
@@ -407,7 +411,7 @@ async fn json_is_one_object_and_nothing_else() {
     assert_eq!(process.end().await.ok().out, "");
 }
 
-/// Holds the usual port, or finds that somebody else does.
+/// Binds the default port, unless it's taken.
 async fn usual_port() -> Option<TcpListener> {
     let until = Instant::now() + SOON;
     loop {
@@ -427,12 +431,12 @@ async fn where_the_usual_port_is_taken_it_takes_another_and_says_so() {
     let _held = usual_port().await;
     let demo = Demo::start_with(&["--quiet"]).await;
     assert!(!demo.url.ends_with(":7411"), "{}", demo.url);
-    let said = format!("({USUAL} is in use, so the demo uses another port)");
-    assert_eq!(demo.said[1], said);
+    let expected = format!("({USUAL} is in use, so the demo uses another port)");
+    assert_eq!(demo.output_lines[1], expected);
     assert!(
         demo.commands().all(|line| line.contains(&demo.url)),
         "{:?}",
-        demo.said
+        demo.output_lines
     );
     demo.stop(Signal::TERM).await;
 }
@@ -445,6 +449,6 @@ async fn a_port_that_was_asked_for_is_taken_or_refused() {
     let port = port.to_string();
     let process = cli.start_command(command(&cli, &temp, &["--port", &port]));
     let run = process.end().await.code(1);
-    run.says(&port).says("--port 0");
+    run.stderr_has(&port).stderr_has("--port 0");
     assert!(is_empty(temp.path()), "its folder is gone");
 }

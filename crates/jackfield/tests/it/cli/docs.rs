@@ -1,14 +1,14 @@
-//! What the documentation shows is what works. Every command of every page is taken from the page and run, each page at a
-//! scene of its own; the few that cannot run here are listed with the reason in `elsewhere`. JSON is sent or read, TOML is
-//! loaded, and a block or a page that no test knows fails.
+//! The documentation is correct. Every command of every page is extracted and run, each page in its own environment.
+//! The few commands that can't run in tests are listed with the reason in `excluded`. JSON is sent or parsed, TOML is
+//! loaded. A block or page unknown to the tests is an error.
 
-mod elsewhere;
+mod commands;
+pub(crate) mod compare;
+mod environment;
+mod excluded;
 mod frames;
-pub(crate) mod likeness;
 mod page;
-mod play;
-mod props;
-mod scene;
+mod prerequisites;
 mod snippets;
 
 use clap::CommandFactory as _;
@@ -16,11 +16,11 @@ use jackfield_hub::matrix::{COLUMNS, Support, Topic};
 use jackfield_kit::matrix::Column;
 
 use self::{
+    environment::PageEnvironment,
     page::{Page, root},
-    scene::Scene,
 };
 
-/// What begins a command, which must then stand after `$ ` in a console block.
+/// Programs whose commands must stand after `$ ` in a console block.
 const PROGRAMS: [&str; 10] = [
     "$ ",
     "jackfield ",
@@ -34,8 +34,8 @@ const PROGRAMS: [&str; 10] = [
     "node ",
 ];
 
-/// Plays a page: its frames and files, then all its commands in order.
-async fn play_page(page: Page, agents: &'static [&'static str]) {
+/// Tests a page: its frames and files, then all of its commands in order.
+async fn check_page(page: Page, agents: &'static [&'static str]) {
     if let Some(variable) = snippets::missing(&page) {
         println!(
             "{} was not played: {variable} is not set; see `cargo xtask test`",
@@ -43,29 +43,29 @@ async fn play_page(page: Page, agents: &'static [&'static str]) {
         );
         return;
     }
-    let mut scene = Scene::set(&page, agents).await;
+    let mut environment = PageEnvironment::set(&page, agents).await;
     for fence in page.fences_of("json") {
-        frames::play(&scene, &page, &fence).await;
+        frames::check_json(&environment, &page, &fence).await;
     }
     for fence in page.fences_of("toml") {
-        frames::load(&scene, &page, &fence).await;
+        frames::load(&environment, &page, &fence).await;
     }
-    for shown in page.commands() {
-        play::play(&mut scene, &shown).await;
+    for page_command in page.commands() {
+        commands::run_command(&mut environment, &page_command).await;
     }
-    scene.end().await;
+    environment.end().await;
 }
 
-/// One test for each page that shows something, with the agents that the page talks of.
+/// Defines a test for each page, with the agents that the page mentions.
 macro_rules! pages {
     ($($(#[$when:meta])* $name:ident: $path:literal with [$($agent:literal),*];)*) => {
-        /// The pages that are played.
-        const PLAYED: &[&str] = &[$($path),*];
+        /// The tested pages.
+        const TESTED: &[&str] = &[$($path),*];
         $(
             $(#[$when])*
             #[tokio::test]
             async fn $name() {
-                play_page(Page::read($path), &[$($agent),*]).await;
+                check_page(Page::read($path), &[$($agent),*]).await;
             }
         )*
     };
@@ -94,7 +94,7 @@ pages! {
 fn no_page_shows_anything_that_no_test_tries() {
     for page in Page::all() {
         for fence in page.fences() {
-            let place = format!("{}:{}", page.path, fence.line);
+            let location = format!("{}:{}", page.path, fence.line);
             match fence.language.as_str() {
                 "console" | "toml" => {}
                 "json" => drop(frames::objects(&page, &fence)),
@@ -103,17 +103,19 @@ fn no_page_shows_anything_that_no_test_tries() {
                     let hidden = lines.find(|line| begins_command(line));
                     assert_eq!(
                         hidden, None,
-                        "{place}: a command belongs into a console block"
+                        "{location}: a command belongs into a console block"
                     );
                     continue;
                 }
                 _ if snippets::is_program(&fence) => snippets::are_started(&page),
-                other => panic!("{place}: a block of the language {other:?}, which no test tries"),
+                other => {
+                    panic!("{location}: a block of the language {other:?}, which no test tries")
+                }
             }
-            let is_played = PLAYED.contains(&page.path.as_str());
+            let is_tested = TESTED.contains(&page.path.as_str());
             assert!(
-                is_played,
-                "{place}: no test plays this page; add it to `pages!`"
+                is_tested,
+                "{location}: no test plays this page; add it to `pages!`"
             );
         }
         for (number, line) in page.prose() {
@@ -151,7 +153,7 @@ fn commands_in_the_running_text_exist() {
     assert!(checked > 30, "only {checked} were found");
 }
 
-/// The command and its flags are there. Placeholders, and whatever belongs to another program, are passed over.
+/// Checks that the command and its flags exist. Skips placeholders and arguments of other programs.
 fn exists(path: &str, args: &str) {
     let program = jackfield::cli::Cli::command();
     let mut command = &program;
@@ -207,7 +209,7 @@ fn links_between_pages_lead_somewhere() {
     }
 }
 
-/// The name by which a heading is linked to.
+/// The link anchor of a heading.
 fn anchor(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     let words = words
@@ -227,9 +229,9 @@ async fn a_command_prints_and_reads_lines_of_json_as_the_page_shows_them() {
     let reads = blocks
         .find(|lines| lines[0]["kind"] == "message")
         .expect("what it reads");
-    let mut scene = Scene::set(&Page::of("docs/connect.md", ""), &[]).await;
-    frames::lines_of_a_command(&mut scene, &prints, &reads).await;
-    scene.end().await;
+    let mut environment = PageEnvironment::set(&Page::of("docs/connect.md", ""), &[]).await;
+    frames::lines_of_a_command(&mut environment, &prints, &reads).await;
+    environment.end().await;
 }
 
 #[tokio::test]
@@ -257,7 +259,7 @@ $ jackfield call parrot "say it again"
 say it again
 ```
 "#;
-    play_page(Page::of("a page", text), &[]).await;
+    check_page(Page::of("a page", text), &[]).await;
 }
 
 #[test]

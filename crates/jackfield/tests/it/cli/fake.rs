@@ -1,4 +1,4 @@
-//! A hub that says what it is told to say, byte by byte, so that a test decides when it does and when it breaks off.
+//! A scripted hub that sends raw bytes, so that a test controls each response and each cut.
 
 use std::net::SocketAddr;
 
@@ -15,12 +15,12 @@ pub(crate) struct FakeHub {
     listener: TcpListener,
 }
 
-/// A request that waits for its answer.
+/// A pending request.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     /// Method and path.
     pub(crate) what: String,
-    /// Its `Last-Event-ID`.
+    /// The `Last-Event-ID` header.
     pub(crate) last: Option<String>,
     pub(crate) body: Value,
     socket: TcpStream,
@@ -40,22 +40,24 @@ impl FakeHub {
         self.listener.local_addr().expect("an address")
     }
 
-    /// The next request.
-    pub(crate) async fn asked(&self) -> Asked {
+    /// Returns the next request.
+    pub(crate) async fn next_request(&self) -> PendingRequest {
         let accepted = timeout(SOON, self.listener.accept()).await;
         let (socket, _) = accepted.expect("nobody asks").expect("a connection");
-        timeout(SOON, Asked::read(socket)).await.expect("a request")
+        timeout(SOON, PendingRequest::read(socket))
+            .await
+            .expect("a request")
     }
 
-    /// The next request, which is this one.
-    pub(crate) async fn expect(&self, what: &str) -> Asked {
-        let asked = self.asked().await;
-        assert_eq!(asked.what, what, "{asked:?}");
-        asked
+    /// Returns the next request, which must match `what`.
+    pub(crate) async fn expect(&self, what: &str) -> PendingRequest {
+        let request = self.next_request().await;
+        assert_eq!(request.what, what, "{request:?}");
+        request
     }
 }
 
-impl Asked {
+impl PendingRequest {
     async fn read(socket: TcpStream) -> Self {
         let mut reader = BufReader::new(socket);
         let mut head = Vec::new();
@@ -85,7 +87,7 @@ impl Asked {
         }
     }
 
-    /// Answers with JSON.
+    /// Responds with JSON.
     pub(crate) async fn answer(mut self, status: u16, body: &Value) {
         let body = if body.is_null() {
             String::new()
@@ -99,7 +101,7 @@ impl Asked {
         self.write(&(head + &body)).await;
     }
 
-    /// Answers with a stream of events; dropping it breaks it off.
+    /// Responds with a stream of events; dropping it cuts the connection.
     pub(crate) async fn stream(mut self) -> Self {
         self.write(
             "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n",
@@ -108,7 +110,7 @@ impl Asked {
         self
     }
 
-    /// One event of a stream.
+    /// Writes an event of a stream.
     pub(crate) async fn event(&mut self, name: &str, id: Option<&str>, data: &Value) {
         let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
         self.write(&format!("event: {name}\n{id}data: {data}\n\n"))

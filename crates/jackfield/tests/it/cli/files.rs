@@ -1,4 +1,4 @@
-//! Files between agents, with nothing left out: `connect` and `call` as people run them, by WebRTC and through the hub.
+//! File transfers between agents end to end: the real `connect` and `call`, by WebRTC and through the hub.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -20,24 +20,24 @@ use serde_json::Value;
 use crate::cli::connect::connect;
 use crate::run::{Cli, Running};
 
-/// Under this name the agent keeps the files of whoever calls in these tests.
+/// The client id of the callers in these tests.
 const CLIENT: &str = "tester";
 
-/// Writes a workspace of 50 MB that cannot be packed any smaller.
+/// Writes an incompressible workspace of 50 MB.
 const FIFTY: &str = "mkdir -p deep/er && head -c 30000000 /dev/urandom > one.bin && \
                      head -c 20000000 /dev/urandom > deep/er/two.bin && echo made";
 
-/// Where the agent `amy` works.
+/// The folder of the agent `amy`.
 fn project(cli: &Cli) -> PathBuf {
     cli.home().join("project")
 }
 
-/// Where it works for the client of these tests.
+/// The folder of `amy` for the client of these tests.
 fn workspace(cli: &Cli) -> PathBuf {
     project(cli).join(".bridge-clients").join(CLIENT)
 }
 
-/// A shell script as the agent `amy`.
+/// Connects a shell script as the agent `amy`.
 async fn amy(cli: &Cli, script: &str) -> Running {
     fs::create_dir_all(project(cli)).unwrap();
     let args = [
@@ -48,7 +48,7 @@ async fn amy(cli: &Cli, script: &str) -> Running {
     running
 }
 
-/// The files below a folder, by their names.
+/// The files below a folder, by name.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -74,16 +74,16 @@ fn assert_same(one: &Path, other: &Path) {
     assert!(one == other, "the files differ");
 }
 
-/// What is told of transfers on the next lines, up to the step of this name, which is the last one.
+/// Reads transfer steps from the following lines, up to and including the step of this name.
 async fn steps_to(running: &mut Running, last: &str) -> Vec<Value> {
     let mut steps = Vec::new();
     loop {
-        let told = running.json().await;
-        if told["type"] != "transfer" {
+        let event = running.json().await;
+        if event["type"] != "transfer" {
             continue;
         }
-        let is_last = told["step"] == last;
-        steps.push(told);
+        let is_last = event["step"] == last;
+        steps.push(event);
         if is_last {
             return steps;
         }
@@ -95,7 +95,7 @@ fn named<'a>(steps: &'a [Value], name: &'a str) -> impl Iterator<Item = &'a Valu
     steps.iter().filter(move |step| step["step"] == name)
 }
 
-/// What is left of transfers in the home of a caller: orders, and parts of archives.
+/// Remains of transfers in a caller's home: requests, and partial archives.
 fn left_over(cli: &Cli) -> Vec<String> {
     let folder = cli.home().join(".local/state/jackfield/transfers");
     match folder.exists() {

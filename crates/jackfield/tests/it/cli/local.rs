@@ -1,4 +1,4 @@
-//! What needs no hub: help, `config`, `backup`, `doctor`, `completions`.
+//! Commands without a hub: help, `config`, `backup`, `doctor`, `completions`.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -111,7 +111,7 @@ async fn a_configuration_is_checked_and_shown() {
         shown.contains("listen = \"127.0.0.1:9\"") && shown.contains("log = \"debug\""),
         "{shown}"
     );
-    // What is shown can be used.
+    // The printed configuration can be loaded.
     std::fs::write(cli.home().join("again.toml"), &shown).unwrap();
     cli.run(&["config", "check", "again.toml"]).await.ok();
 }
@@ -129,14 +129,14 @@ async fn a_wrong_configuration_is_named_with_file_and_key() {
         &["serve", "--config", "bad.toml"],
     ] {
         let run = cli.run(args).await.code(2);
-        run.says("bad.toml")
-            .says("pipe_fill")
-            .says("jackfield.example.toml");
+        run.stderr_has("bad.toml")
+            .stderr_has("pipe_fill")
+            .stderr_has("jackfield.example.toml");
     }
     cli.run(&["config", "check", "missing.toml"])
         .await
         .code(2)
-        .says("missing.toml");
+        .stderr_has("missing.toml");
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn a_running_hub_is_backed_up_to_a_new_file_only() {
     cli.run(&["backup", "copy.db", "--data-dir", dir])
         .await
         .ok()
-        .says("copy.db");
+        .stderr_has("copy.db");
     let mode = std::fs::metadata(cli.home().join("copy.db"))
         .unwrap()
         .permissions()
@@ -157,7 +157,7 @@ async fn a_running_hub_is_backed_up_to_a_new_file_only() {
     cli.run(&["backup", "copy.db", "--data-dir", dir])
         .await
         .code(2)
-        .says("exists already");
+        .stderr_has("exists already");
     let told = cli
         .run(&["backup", "two.db", "--data-dir", dir, "--json"])
         .await
@@ -167,7 +167,7 @@ async fn a_running_hub_is_backed_up_to_a_new_file_only() {
     cli.run(&["backup", "three.db", "--data-dir", "nothing"])
         .await
         .code(3)
-        .says("--data-dir");
+        .stderr_has("--data-dir");
 }
 
 fn verdicts(report: &Value) -> Vec<(String, String)> {
@@ -262,7 +262,7 @@ async fn what_is_wrong_fails_with_a_remedy() {
 #[tokio::test]
 async fn without_a_hub_its_address_is_looked_at() {
     let cli = Cli::at("");
-    // Somebody else holds the port, and hangs up on everybody.
+    // Another program holds the port, and closes every connection.
     let holder = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listen = holder.local_addr().unwrap();
     std::fs::write(

@@ -1,4 +1,4 @@
-//! `jackfield mcp`, as programs start it that take MCP servers; and published clients of the protocol as judges.
+//! `jackfield mcp`, started like any MCP server; and published MCP clients as outside judges.
 
 use std::process::Stdio;
 
@@ -15,7 +15,7 @@ use tokio::{
 use crate::cli::serve::Served;
 use crate::run::Cli;
 
-/// The program, with a client at its other end.
+/// The program, with a test client at its pipes.
 struct Mcp {
     child: Child,
     stdin: ChildStdin,
@@ -35,7 +35,7 @@ impl Mcp {
         }
     }
 
-    /// One that has said hello.
+    /// Starts the program and initialises the session.
     async fn greeted(cli: &Cli, environment: &[(&str, &str)]) -> Self {
         let mut mcp = Self::start(cli, environment);
         let client = json!({"name": "t", "version": "0"});
@@ -47,12 +47,12 @@ impl Mcp {
             answer["result"]["protocolVersion"], "2025-06-18",
             "{answer}"
         );
-        mcp.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        mcp.write_message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
         mcp
     }
 
-    async fn say(&mut self, message: &Value) {
+    async fn write_message(&mut self, message: &Value) {
         self.line(&message.to_string()).await;
     }
 
@@ -63,8 +63,10 @@ impl Mcp {
     }
 
     async fn request(&mut self, id: u32, method: &str, params: Value) {
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
-            .await;
+        self.write_message(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
+        )
+        .await;
     }
 
     async fn tool(&mut self, id: u32, name: &str, arguments: Value) {
@@ -76,7 +78,7 @@ impl Mcp {
         .await;
     }
 
-    /// The next message; whatever it prints must be one.
+    /// Returns the next message; every printed line must be a message.
     async fn next(&mut self) -> Value {
         let line = timeout(SOON, self.out.next_line()).await;
         let line = line.expect("in time").expect("text").expect("a line");
@@ -85,14 +87,14 @@ impl Mcp {
         message
     }
 
-    /// The result of a tool.
+    /// Returns the result of a tool call.
     async fn result(&mut self, id: u32) -> Value {
         let answer = self.next().await;
         assert_eq!(answer["id"], id, "{answer}");
         answer["result"].clone()
     }
 
-    /// Closes its input; nothing more may come.
+    /// Closes standard input; no further output may follow.
     async fn end(mut self) -> i32 {
         drop(self.stdin);
         let line = timeout(SOON, self.out.next_line()).await;
@@ -106,7 +108,7 @@ impl Mcp {
     }
 }
 
-/// An agent that answers one message of an Agora caller or of another door.
+/// Answers a message to an agent, from an Agora caller or another protocol.
 async fn answer(agent: &mut Raw, text: &str) {
     let message = agent.frame().await;
     let payload = json!({"body": {"answer": text}});
@@ -145,7 +147,7 @@ async fn a_model_finds_and_calls_agents_of_other_doors() {
     mcp.tool(3, "call_agent", json!({"agent": "ada", "message": "hi"}))
         .await;
     answer(&mut ada, "hello").await;
-    // Nobody asked for progress, so that nothing but the result comes.
+    // Without a progress token, only the result is sent.
     assert_eq!(mcp.result(3).await["structuredContent"]["text"], "hello");
     let params = json!({
         "name": "call_agent", "arguments": {"agent": "bob", "message": "hi"}, "_meta": {"progressToken": 9},
@@ -227,7 +229,7 @@ async fn a_cancel_reaches_the_agent() {
     mcp.tool(1, "call_agent", json!({"agent": "bob", "message": "hi"}))
         .await;
     let request = bob.expect_message("hi").await;
-    mcp.say(
+    mcp.write_message(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
     )
     .await;
@@ -236,7 +238,7 @@ async fn a_cancel_reaches_the_agent() {
         (&frame["type"], &frame["request_id"]),
         (&json!("cancel"), &json!(request))
     );
-    // Nothing more is said of it.
+    // No further message about the call follows.
     mcp.request(2, "ping", json!({})).await;
     assert_eq!(mcp.next().await["id"], 2);
     assert_eq!(mcp.end().await, 0);
@@ -272,11 +274,11 @@ async fn a_hub_that_is_killed_costs_one_answer_and_is_found_again() {
     let args = ["serve", "--listen", &listen, "--data-dir", "data"];
     let process = served.cli.start(&args);
     let served = Served::of(process, served.cli).await;
-    // It is still known; whether its agent comes back to it is another matter.
+    // The task is still known; whether its agent reconnects is a separate matter.
     mcp.tool(2, "task", json!({"task": id, "wait_seconds": 0}))
         .await;
-    let told = mcp.result(2).await;
-    assert_eq!(told["structuredContent"]["task"], id, "{told}");
+    let answered = mcp.result(2).await;
+    assert_eq!(answered["structuredContent"]["task"], id, "{answered}");
     let mut ada = served.agora("ada").await;
     mcp.tool(3, "call_agent", json!({"agent": "ada", "message": "hi"}))
         .await;
@@ -331,45 +333,45 @@ async fn calls_know_for_which_they_are_made_and_a_circle_is_cut() {
     assert!(text.starts_with("loop: "), "{text}");
 }
 
-/// The call of a task.
+/// The call id of a task.
 async fn shown_call(cli: &Cli, task: &str) -> String {
     let shown = cli.run(&["task", "show", task, "--json"]).await.ok().json();
     shown["call"].as_str().expect("it has one").to_owned()
 }
 
-/// An agent of the bridge that says what it is told in two pieces, asks when it is told to, and may never answer.
+/// A bridge agent that echoes each message in two pieces, asks a question on request, and may never answer.
 async fn play(mut agent: Raw) {
     loop {
         let frame = agent.frame().await;
         let request = frame["request_id"].clone();
-        let say = |mut said: Value| {
-            said["request_id"] = request.clone();
-            said["session_id"] = json!("s");
-            said
+        let for_request = |mut frame_json: Value| {
+            frame_json["request_id"] = request.clone();
+            frame_json["session_id"] = json!("s");
+            frame_json
         };
         match (frame["type"].as_str(), frame["content"].as_str()) {
             (Some("message"), Some("ask")) => {
                 let ask =
                     json!({"type": "ask", "ask_id": "q", "kind": "input", "text": "which one?"});
-                agent.send(say(ask)).await;
+                agent.send(for_request(ask)).await;
             }
             (Some("message"), Some("sleep")) => {}
             (Some("message" | "answer"), Some(content)) => {
                 agent
-                    .send(say(json!({"type": "chunk", "delta": "you said "})))
+                    .send(for_request(json!({"type": "chunk", "delta": "you said "})))
                     .await;
                 agent
-                    .send(say(json!({"type": "chunk", "delta": content})))
+                    .send(for_request(json!({"type": "chunk", "delta": content})))
                     .await;
                 let done = json!({"type": "done", "result": format!("you said {content}")});
-                agent.send(say(done)).await;
+                agent.send(for_request(done)).await;
             }
             _ => {}
         }
     }
 }
 
-async fn judged(variable: &str) {
+async fn run_judge(variable: &str) {
     let hub = TestHub::start().await;
     let agent = hub.bridge_with("parrot", &["input"]).await;
     let mut playing = JoinSet::new();
@@ -387,10 +389,10 @@ async fn judged(variable: &str) {
 
 #[tokio::test]
 async fn the_protocols_own_client_for_python_calls_agents() {
-    judged("JACKFIELD_JUDGE_MCP_PYTHON_1").await;
+    run_judge("JACKFIELD_JUDGE_MCP_PYTHON_1").await;
 }
 
 #[tokio::test]
 async fn its_second_edition_which_needs_no_handshake_does_too() {
-    judged("JACKFIELD_JUDGE_MCP_PYTHON_2").await;
+    run_judge("JACKFIELD_JUDGE_MCP_PYTHON_2").await;
 }

@@ -1,5 +1,4 @@
-//! `p2p peers`, `card`, `handoff`, `delegate`: the seed's flow by hand, with a hub that is a peer and with peers that the
-//! tests play.
+//! `p2p peers`, `card`, `handoff`, `delegate`: each step by hand, with a hub as a peer and with scripted peers.
 
 mod told;
 
@@ -25,7 +24,7 @@ async fn the_flow_of_the_seed_peers_then_card_then_handoff_then_all_in_one() {
     let hub = hub().await;
     let cli = Cli::new(&hub);
     let shown = card("weather", "forecast", "/forecast/{city}");
-    let mut weather = RawPeer::of_the_seed(shown.clone()).await;
+    let mut weather = RawPeer::unary(shown.clone()).await;
     weather.register(&hub, "weather", "forecast").await;
 
     let peers = cli
@@ -66,21 +65,21 @@ async fn the_flow_of_the_seed_peers_then_card_then_handoff_then_all_in_one() {
         "--data",
         "now",
     ]);
-    let mut work = weather.work().await;
+    let mut work = weather.next_handoff().await;
     assert_eq!(
         work.request,
         json!({"method": "POST", "path": "/forecast/{city}", "params": {"city": "Paris"}, "input_data": "now"})
     );
-    work.say("sunny, ").await;
-    work.say("then rain").await;
+    work.send_text("sunny, ").await;
+    work.send_text("then rain").await;
     work.end().await;
     assert_eq!(run.end().await.ok().out, "sunny, then rain\n");
 
     let run = cli.start(&["p2p", "delegate", "--skill", "Forecast", "Rome"]);
-    let mut work = weather.work().await;
+    let mut work = weather.next_handoff().await;
     assert_eq!(work.request["params"], json!({"city": "Rome"}));
     assert_eq!(work.request["input_data"], "Rome");
-    work.say(r#"{"degrees":21}"#).await;
+    work.send_text(r#"{"degrees":21}"#).await;
     work.end().await;
     let run = run.end().await.ok();
     assert_eq!(run.out, "{\"degrees\":21}\n");
@@ -157,7 +156,7 @@ async fn ctrl_c_cancels_the_work_where_it_is_done() {
         let serving = agent.call().await;
         run.signal(Signal::INT);
         assert_eq!(agent.cancelled().await, serving.call().id);
-        run.end().await.code(130).says("cancelled");
+        run.end().await.code(130).stderr_has("cancelled");
     }
 }
 
@@ -167,7 +166,7 @@ async fn delegate_passes_over_who_is_away_or_lacks_the_skill_and_never_sends_twi
     let cli = Cli::new(&hub);
     let away = format!("/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}");
     register(&hub, NOBODY, &away, "away", "sum").await;
-    let other = RawPeer::of_the_seed(card("other", "product", "/product")).await;
+    let other = RawPeer::unary(card("other", "product", "/product")).await;
     other.register(&hub, "other", "sum").await;
     let mut first = RawPeer::streaming(card("first", "sum", "/sum")).await;
     first.register(&hub, "first", "sum").await;
@@ -175,15 +174,15 @@ async fn delegate_passes_over_who_is_away_or_lacks_the_skill_and_never_sends_twi
     second.register(&hub, "second", "sum").await;
 
     let run = cli.start(&["p2p", "delegate", "--skill", "sum", "[1,2]", "--json"]);
-    let mut work = first.work().await;
+    let mut work = first.next_handoff().await;
     assert_eq!(work.request["input_data"], json!([1, 2]));
-    work.say(
+    work.send_text(
         "{\"type\":\"error\",\"error\":\"no such number\",\"code\":502,\"reason\":\"crashed\"}\n",
     )
     .await;
     work.end().await;
-    let run = run.end().await.code(6).says("no such number");
-    assert!(second.has_no_work());
+    let run = run.end().await.code(6).stderr_has("no such number");
+    assert!(second.has_no_handoff());
     for step in [
         "the registry has 4 matching peers",
         &format!("asking away ({NOBODY}) for its card\n  skipped: cannot connect"),
@@ -214,11 +213,11 @@ async fn a_goal_finds_a_peer_and_the_skill_of_its_card_that_fits() {
     let translate = json!({"id": "translate", "name": "Translate", "path": "/to/{lang}/{tone}", "method": "PUT",
                            "description": "Brings a text into another language."});
     shown["skills"].as_array_mut().unwrap().push(translate);
-    let mut helper = RawPeer::of_the_seed(shown).await;
+    let mut helper = RawPeer::unary(shown).await;
     helper.register(&hub, "helper", "translate").await;
     let goal = "translate this into another language";
     let wanting = cli.run(&["p2p", "delegate", "--goal", goal]).await.code(2);
-    wanting.says("\"lang\"").says("--params");
+    wanting.stderr_has("\"lang\"").stderr_has("--params");
     let run = cli.start(&[
         "p2p",
         "delegate",
@@ -230,13 +229,13 @@ async fn a_goal_finds_a_peer_and_the_skill_of_its_card_that_fits() {
         "--params",
         "tone=kind",
     ]);
-    let mut work = helper.work().await;
+    let mut work = helper.next_handoff().await;
     assert_eq!(
         work.request,
         json!({"method": "PUT", "path": "/to/{lang}/{tone}", "params": {"lang": "fr", "tone": "kind"},
                "input_data": "good morning"})
     );
-    work.say("bonjour").await;
+    work.send_text("bonjour").await;
     work.end().await;
     assert_eq!(run.end().await.ok().out, "bonjour\n");
 }
@@ -267,30 +266,30 @@ async fn answers_of_every_kind_of_peer_arrive_whole() {
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         cli.start(&args)
     };
-    // One that never closes its side.
-    let mut open = RawPeer::of_the_seed(card("open", "x", "/x")).await;
+    // A peer that never closes its side.
+    let mut open = RawPeer::unary(card("open", "x", "/x")).await;
     let run = handoff(&open.address());
-    let mut work = open.work().await;
+    let mut work = open.next_handoff().await;
     assert_eq!(work.request["input_data"], Value::Null);
-    work.say(r#"{"done":true}"#).await;
+    work.send_text(r#"{"done":true}"#).await;
     work.leave_open();
     assert_eq!(run.end().await.ok().out, "{\"done\":true}\n");
-    // One that puts much into one line.
+    // A peer with a very long line.
     let mut long = RawPeer::streaming(card("long", "x", "/x")).await;
     let mut run = handoff(&long.address());
     let text = "x".repeat(300 << 10);
-    let mut work = long.work().await;
-    work.say(&format!("{}\n", json!({"type": "result", "data": text})))
+    let mut work = long.next_handoff().await;
+    work.send_text(&format!("{}\n", json!({"type": "result", "data": text})))
         .await;
     work.end().await;
     assert_eq!(run.line().await, Some(text));
     run.end().await.ok();
-    // One that stops in the middle.
+    // A peer that stops in the middle.
     let run = handoff(&open.address());
-    let mut work = open.work().await;
-    work.say(r#"{"done":"#).await;
+    let mut work = open.next_handoff().await;
+    work.send_text(r#"{"done":"#).await;
     work.end().await;
-    run.end().await.code(6).says("was cut");
+    run.end().await.code(6).stderr_has("was cut");
 }
 
 #[tokio::test]
@@ -314,17 +313,17 @@ async fn where_only_known_peers_are_let_in_a_key_makes_one_known() {
     let cli = Cli::new(&hub);
     let address = hub.peer_addresses().remove(0);
     let get = ["p2p", "handoff", &address, "GET", "/agents"];
-    cli.run(&get).await.code(4).says("--key FILE");
+    cli.run(&get).await.code(4).stderr_has("--key FILE");
     let known = [&get[..], &["--key", key.to_str().unwrap()]].concat();
     assert_eq!(cli.run(&known).await.ok().json(), json!({"agents": []}));
-    // The registry of such a hub wants a token.
-    cli.run(&["p2p", "peers"]).await.code(4).says("token");
+    // The registry of a closed hub requires a token.
+    cli.run(&["p2p", "peers"]).await.code(4).stderr_has("token");
     let none = [&get[..], &["--key", "nowhere"]].concat();
     cli.run(&none)
         .await
         .code(2)
-        .says("nowhere")
-        .says("make one");
+        .stderr_has("nowhere")
+        .stderr_has("make one");
 }
 
 #[tokio::test]
@@ -366,17 +365,17 @@ async fn what_cannot_be_meant_is_said_with_the_next_step() {
         ),
     ] {
         let args = [&["p2p"], args].concat();
-        cli.run(&args).await.code(code).says(said);
+        cli.run(&args).await.code(code).stderr_has(said);
     }
-    // Anybody may take a name.
+    // Any peer may use any name.
     register(&hub, NOBODY, &away, "twin", "x").await;
-    let twin = RawPeer::of_the_seed(card("twin", "x", "/x")).await;
+    let twin = RawPeer::unary(card("twin", "x", "/x")).await;
     twin.register(&hub, "twin", "x").await;
     let which = cli.run(&["p2p", "card", "twin"]).await.code(2);
-    which.says(NOBODY).says(&twin.id());
+    which.stderr_has(NOBODY).stderr_has(&twin.id());
     let ashore = TestHub::start().await;
     let refused = Cli::new(&ashore).run(&["p2p", "peers"]).await.code(3);
-    refused.says("no registry").says("[p2p]");
+    refused.stderr_has("no registry").stderr_has("[p2p]");
 }
 
 #[tokio::test]
@@ -387,7 +386,7 @@ async fn one_flag_makes_a_hub_a_relay() {
     let none = cli
         .run(&["serve", "--relay", "--listen", "127.0.0.1:0"])
         .await;
-    none.code(2).says("--relay").says("p2p.enabled");
+    none.code(2).stderr_has("--relay").stderr_has("p2p.enabled");
     fs::write(&file, "").unwrap();
     let shown = cli.run(&["config", "show", "--relay"]).await.ok();
     assert!(shown.out.contains("relay = true"), "{shown:?}");
@@ -428,9 +427,10 @@ async fn json_is_handed_over_as_it_is_to_peers_that_answer_in_frames() {
     ] {
         let args = ["p2p", "handoff", &address, "POST", "/sum", "--data", data];
         let run = cli.start(&args);
-        let mut work = summer.work().await;
+        let mut work = summer.next_handoff().await;
         assert_eq!(work.request["input_data"], came);
-        work.say("{\"type\":\"result\",\"data\":\"done\"}\n").await;
+        work.send_text("{\"type\":\"result\",\"data\":\"done\"}\n")
+            .await;
         work.end().await;
         run.end().await.ok();
     }

@@ -1,10 +1,10 @@
-//! `add MULTIADDR`, and what `show` and `rm` say of peers that the hub keeps.
+//! `add MULTIADDR`, and the output of `show` and `rm` for stored peers.
 
 use jackfield_testkit::TestHub;
 
 use crate::run::Cli;
 
-/// A peer that nobody is, at a port where nobody listens.
+/// The id of a peer that doesn't exist, at a port without a listener.
 const NOBODY: &str =
     "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
@@ -21,7 +21,7 @@ async fn a_peer_is_added_its_agent_is_shown_and_both_are_forgotten() {
     let peer = address.rsplit('/').next().expect("an id").to_owned();
     let echo = format!("echo@{}", &peer[peer.len() - 12..]);
     let added = cli.run(&["add", &address]).await.ok();
-    let added = added.says(&format!("try it: jackfield call {echo} hello"));
+    let added = added.stderr_has(&format!("try it: jackfield call {echo} hello"));
     for line in [
         format!("peer\t{peer}"),
         "called\tJackfield".to_owned(),
@@ -47,9 +47,9 @@ async fn a_peer_is_added_its_agent_is_shown_and_both_are_forgotten() {
     assert_eq!((&again["id"], &again["kept"]), (&peer.into(), &true.into()));
 
     let peer = format!("/p2p/{}", again["id"].as_str().expect("an id"));
-    cli.run(&["rm", &peer]).await.ok().says("is removed");
-    cli.run(&["rm", &peer]).await.code(3).says("is kept");
-    // The id alone is as good.
+    cli.run(&["rm", &peer]).await.ok().stderr_has("is removed");
+    cli.run(&["rm", &peer]).await.code(3).stderr_has("is kept");
+    // The peer id alone works too.
     cli.run(&["add", &address]).await.ok();
     let id = peer.trim_start_matches("/p2p/");
     let forgotten = cli.run(&["rm", id, "--json"]).await.ok().json();
@@ -64,12 +64,12 @@ async fn another_hub_is_no_server_and_its_agents_and_its_peer_address_are_named(
     let url = far.url("");
     let refused = cli.run(&["add", url.trim_end_matches('/')]).await.code(2);
     let refused = refused
-        .says("this is a hub with 2 agents")
-        .says("/agents/amy");
-    refused.says(&format!("jackfield add {}", far.peer_addresses()[0]));
+        .stderr_has("this is a hub with 2 agents")
+        .stderr_has("/agents/amy");
+    refused.stderr_has(&format!("jackfield add {}", far.peer_addresses()[0]));
     let (_, remotes) = near.web().get("/v1/remotes").await;
     assert_eq!(remotes["remotes"], serde_json::json!([]), "{remotes}");
-    // What it says to add can be added.
+    // The suggested address can be added.
     let (_, card) = far.web().get("/.well-known/agent-card.json").await;
     let base = card["url"]
         .as_str()
@@ -78,16 +78,16 @@ async fn another_hub_is_no_server_and_its_agents_and_its_peer_address_are_named(
     cli.run(&["add", &amy])
         .await
         .ok()
-        .says("try it: jackfield call amy");
+        .stderr_has("try it: jackfield call amy");
 }
 
 #[tokio::test]
 async fn a_peer_that_is_not_there_is_kept_only_if_it_is_meant() {
     let hub = hub().await;
     let cli = Cli::new(&hub);
-    cli.run(&["add", NOBODY]).await.code(3).says("--keep");
+    cli.run(&["add", NOBODY]).await.code(3).stderr_has("--keep");
     let kept = cli.run(&["add", NOBODY, "--keep"]).await.ok();
-    let kept = kept.says("keeps dialling it");
+    let kept = kept.stderr_has("keeps dialling it");
     assert!(kept.out.contains("connection\toffline"), "{kept:?}");
     assert!(kept.out.contains("last error\t"), "{kept:?}");
     cli.run(&["rm", NOBODY]).await.ok();
@@ -105,17 +105,19 @@ async fn what_cannot_be_meant_of_a_peer_is_refused() {
         &["--timeout", "90s"],
     ] {
         let args = [&["add", NOBODY][..], flags].concat();
-        cli.run(&args).await.code(2).says(flags[0]);
+        cli.run(&args).await.code(2).stderr_has(flags[0]);
     }
     cli.run(&["add", "/ip4/192.0.2.1/tcp/1"])
         .await
         .code(2)
-        .says("/p2p/");
+        .stderr_has("/p2p/");
     cli.run(&["rm", "/ip4/192.0.2.1/tcp/1"])
         .await
         .code(2)
-        .says("/p2p/");
+        .stderr_has("/p2p/");
     let ashore = TestHub::start().await;
     let refused = Cli::new(&ashore).run(&["add", NOBODY]).await.code(3);
-    refused.says("libp2p is not enabled").says("[p2p]");
+    refused
+        .stderr_has("libp2p is not enabled")
+        .stderr_has("[p2p]");
 }

@@ -1,6 +1,6 @@
-//! The picture of the README: a terminal, recorded while the real program does what `docs/picture.script` says, and drawn
-//! as `docs/picture.svg`. `cargo xtask picture` draws it anew; without that, the test says whether it still shows what the
-//! program prints.
+//! The picture of the README: a terminal recording of the real program running `docs/picture.script`, drawn as
+//! `docs/picture.svg`. `cargo xtask picture` draws it anew; otherwise the test checks that the picture still matches
+//! the program's output.
 
 mod recording;
 mod script;
@@ -20,7 +20,7 @@ async fn the_picture_shows_what_the_program_prints() {
         fs::write(&path, svg::draw(&rows)).expect("it is written");
     }
     let drawn = fs::read_to_string(&path).unwrap_or_default();
-    // When each word comes is another moment each time; the words and their colours are the same.
+    // Times differ from run to run; text and colours must be the same.
     let (then, today) = (svg::letters(&drawn), svg::letters(&svg::draw(&rows)));
     assert_eq!(
         then.join("\n"),

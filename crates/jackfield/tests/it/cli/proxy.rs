@@ -1,4 +1,4 @@
-//! Hubs behind a proxy: a published one (proxy.py), which `cargo xtask test` prepares.
+//! Hubs behind a proxy: a published proxy (proxy.py), installed by `cargo xtask test`.
 
 use std::process::Stdio;
 
@@ -11,11 +11,11 @@ use tokio::{
 
 use crate::run::Cli;
 
-/// The program that runs it.
+/// The variable with the Python interpreter.
 const PYTHON: &str = "JACKFIELD_JUDGE_PYTHON";
 
-/// A proxy that lets in `ann` with the password `pass`, and says where it listens once it does. Its own way to say so is a
-/// file that is written some time.
+/// A proxy that accepts `ann` with the password `pass`, and prints its address once ready. The proxy's own way is a
+/// file written at some later time.
 const SCRIPT: &str = "
 import sys, proxy
 args = ['--hostname', '127.0.0.1', '--port', '0', '--basic-auth', 'ann:pass',
@@ -27,11 +27,11 @@ with proxy.Proxy(args) as running:
 
 struct Proxy {
     port: String,
-    /// Ends by itself, with those that it started, when its standard input does.
+    /// Ends when its standard input is closed, with its child processes.
     _process: Child,
 }
 
-/// Nothing if it is not prepared.
+/// Starts the proxy. Returns `None` if it isn't installed.
 async fn proxy() -> Option<Proxy> {
     let Some(python) = std::env::var_os(PYTHON) else {
         println!("no proxy could judge: {PYTHON} is not set; see `cargo xtask test`");
@@ -53,8 +53,8 @@ async fn proxy() -> Option<Proxy> {
 }
 
 impl Proxy {
-    fn url(&self, who: &str) -> String {
-        format!("http://{who}127.0.0.1:{}", self.port)
+    fn url(&self, credentials: &str) -> String {
+        format!("http://{credentials}127.0.0.1:{}", self.port)
     }
 }
 
@@ -78,7 +78,7 @@ async fn an_agent_and_its_callers_reach_the_hub_through_a_proxy() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
     let through = proxy.url("ann:pass@");
-    // Who comes through a proxy may be anybody, also where programs of this machine need no token.
+    // A connection through a proxy may come from anywhere, so it needs a token even at loopback.
     let token = hub.token("ann", &["admin"]).await;
     let command = |args: &[&str]| {
         let mut command = command(&cli, &through, "", args);
@@ -90,7 +90,7 @@ async fn an_agent_and_its_callers_reach_the_hub_through_a_proxy() {
     let called = cli.start_command(command(&["call", "amy", "hello"]));
     let called = called.end().await.ok();
     assert_eq!(called.out.trim(), "hello");
-    // It was the proxy that led there: without it there is no way any more.
+    // Without the proxy there is no way to the hub, so the earlier commands did use it.
     drop(proxy);
     amy.until_it_says(&through.replace("ann:pass@", "")).await;
 }
@@ -102,11 +102,11 @@ async fn a_proxy_that_refuses_is_named_and_no_proxy_leads_around_it() {
     };
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    for who in ["", "ann:secret@"] {
-        let mut amy = cli.start_command(command(&cli, &proxy.url(who), "", &CONNECT));
-        let told = amy.until_it_says("407").await;
-        assert!(told.contains(&proxy.url("")), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+    for credentials in ["", "ann:secret@"] {
+        let mut amy = cli.start_command(command(&cli, &proxy.url(credentials), "", &CONNECT));
+        let error_line = amy.until_it_says("407").await;
+        assert!(error_line.contains(&proxy.url("")), "{error_line}");
+        assert!(!error_line.contains("secret"), "{error_line}");
     }
     let mut amy = cli.start_command(command(&cli, &proxy.url(""), "127.0.0.1", &CONNECT));
     assert_eq!(amy.line().await.as_deref(), Some("connected as amy"));

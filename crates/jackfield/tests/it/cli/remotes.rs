@@ -1,4 +1,4 @@
-//! `add`, and what `show` and `rm` say of servers that the hub dials.
+//! `add`, and the output of `show` and `rm` for dialled servers.
 
 use std::{
     net::SocketAddr,
@@ -23,7 +23,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::cli::serve::Served;
 use crate::run::Cli;
 
-/// An A2A server of version 1.0 that lets in whoever shows the key, if it has one.
+/// An A2A server of version 1.0; requires the key, if set.
 struct Server {
     url: String,
     _running: JoinSet<()>,
@@ -63,7 +63,7 @@ async fn answer(Json(body): Json<Value>) -> Json<Value> {
     }))
 }
 
-/// Work that says one line, and another when it may end.
+/// Work that sends a line, and a second line when released.
 #[derive(Debug, Default)]
 struct Slow {
     may_end: AtomicBool,
@@ -100,7 +100,7 @@ impl Server {
         Self::serve(listener, (addr, key), post(answer))
     }
 
-    /// One whose task goes on until it may end.
+    /// Starts a server whose task runs until released.
     async fn start_slow(slow: Arc<Slow>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("an address");
@@ -128,7 +128,9 @@ async fn a_server_is_added_called_shown_and_forgotten() {
     let (hub, server) = (TestHub::start().await, Server::start(None).await);
     let cli = Cli::new(&hub);
     let added = cli.run(&["add", &server.url]).await.ok();
-    let added = added.says("looking for").says("jackfield call far-31mecho");
+    let added = added
+        .stderr_has("looking for")
+        .stderr_has("jackfield call far-31mecho");
     for line in [
         "id\tfar-31mecho",
         "name\tFar  [31mEcho",
@@ -141,7 +143,7 @@ async fn a_server_is_added_called_shown_and_forgotten() {
         );
     }
     let again = cli.run(&["add", &format!("{}/", server.url)]).await.ok();
-    let again = again.says("is added already, as far-31mecho");
+    let again = again.stderr_has("is added already, as far-31mecho");
     assert_eq!(again.out, added.out);
     let other = ["add", &server.url, "--as", "other", "--json"];
     assert_eq!(cli.run(&other).await.ok().json()["id"], "other");
@@ -173,7 +175,7 @@ async fn a_server_that_is_not_there_is_added_only_if_it_is_meant() {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     let refused = cli.run(&["add", &url, "--as", "far"]).await.code(3);
-    refused.says(&url).says("--keep");
+    refused.stderr_has(&url).stderr_has("--keep");
     cli.run(&["show", "far"]).await.code(3);
     let kept = cli.run(&["add", &url, "--as", "far", "--keep"]).await.ok();
     assert!(kept.out.contains("dialled\toffline since"), "{kept:?}");
@@ -181,17 +183,20 @@ async fn a_server_that_is_not_there_is_added_only_if_it_is_meant() {
     let shown = cli.run(&["show", "far"]).await.ok();
     assert!(shown.out.contains("last error\tcannot reach"), "{shown:?}");
     let twice = cli.run(&["add", &url, "--as", "far", "--keep"]).await;
-    twice.code(1).says("--as ID");
+    twice.code(1).stderr_has("--as ID");
 }
 
 #[tokio::test]
 async fn a_secret_is_named_and_never_typed() {
     let (hub, server) = (TestHub::start().await, Server::start(Some("s3cret")).await);
     let cli = Cli::new(&hub);
-    cli.run(&["add", &server.url]).await.code(3).says("401");
+    cli.run(&["add", &server.url])
+        .await
+        .code(3)
+        .stderr_has("401");
     std::fs::write(cli.home().join("key"), "s3cret\n").expect("it is written");
     let typed = ["add", &server.url, "--header", "X-Key=s3cret"];
-    cli.run(&typed).await.code(2).says("env:VAR");
+    cli.run(&typed).await.code(2).stderr_has("env:VAR");
     let named = ["add", &server.url, "--header", "X-Key=file:key", "--json"];
     let added = cli.run(&named).await.ok().json();
     assert_eq!(added["state"], "online");
@@ -199,7 +204,10 @@ async fn a_secret_is_named_and_never_typed() {
     assert!(file.is_some_and(|file| file.starts_with('/')), "{added}");
     assert!(!added.to_string().contains("s3cret"), "{added}");
     let oauth = ["add", &server.url, "--oauth-token-url", "http://a.example"];
-    cli.run(&oauth).await.code(2).says("--oauth-client-id");
+    cli.run(&oauth)
+        .await
+        .code(2)
+        .stderr_has("--oauth-client-id");
     let both = ["--bearer-env", "A", "--bearer-file", "b"];
     let both = [&["add", &server.url][..], &both[..]].concat();
     cli.run(&both).await.code(2);
@@ -224,7 +232,7 @@ async fn a_server_in_the_file_is_an_agent_and_comes_back() {
     let shown = cli.run(&["show", "far"]).await.ok();
     assert!(shown.out.contains("shared\twith everyone"), "{shown:?}");
     assert!(shown.out.contains("idle=90s"), "{shown:?}");
-    cli.run(&["rm", "far"]).await.ok().says("comes back");
+    cli.run(&["rm", "far"]).await.ok().stderr_has("comes back");
     process.signal(Signal::TERM);
     process.end().await.ok();
 }

@@ -1,4 +1,4 @@
-//! `serve` as a process: what it prints, how it stops.
+//! `serve` as a process: its output, and how it stops.
 
 use jackfield_testkit::Raw;
 use rustix::process::Signal;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::run::{Cli, Running};
 
-/// A hub in a process of its own.
+/// A hub in a separate process.
 pub(crate) struct Served {
     pub(crate) process: Running,
     pub(crate) cli: Cli,
@@ -14,7 +14,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts one on a free port, in the home of a client that then knows it.
+    /// Starts a hub on a free port, and makes it the client's hub.
     pub(crate) async fn start(cli: Cli, args: &[&str]) -> Self {
         let all = [
             &["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"],
@@ -25,7 +25,7 @@ impl Served {
         Self::of(process, cli).await
     }
 
-    /// One that was started.
+    /// Wraps a started hub.
     pub(crate) async fn of(mut process: Running, cli: Cli) -> Self {
         let line = process.line().await.expect("it listens");
         let url = line
@@ -78,21 +78,21 @@ async fn it_says_where_it_listens_and_ends_well_on_sigterm() {
 #[tokio::test]
 async fn who_comes_and_who_is_refused_is_in_the_log() {
     let mut served = Served::start(home(""), &[]).await;
-    for (version, said) in [(2, "agent registered"), (9, "agent refused")] {
+    for (version, expected) in [(2, "agent registered"), (9, "agent refused")] {
         let mut agent = Raw::connect(served.addr, "/ws?agent_id=bob").await;
         agent
             .send(json!({"type": "register", "agent_id": "bob", "bridge_version": version}))
             .await;
-        let line = served.process.until_it_says(said).await;
+        let line = served.process.until_it_says(expected).await;
         assert!(line.contains("bob"), "{line}");
     }
 }
 
-/// Whoever types a wrong path or port learns what is where.
+/// A wrong path or port produces a helpful error.
 #[tokio::test]
 async fn paths_and_ports_that_are_nobodys_say_what_is_where() {
     let mut served = Served::start(home(""), &[]).await;
-    for (path, said) in [
+    for (path, expected) in [
         ("/", "/openapi.json"),
         ("/ws/", "agents connect at /ws"),
         ("/bridge", "/ws"),
@@ -104,13 +104,13 @@ async fn paths_and_ports_that_are_nobodys_say_what_is_where() {
         let body: Value = answer.json().await.expect("JSON");
         assert_eq!(body["error"], "not_found");
         let message = body["message"].as_str().unwrap_or_default();
-        assert!(message.contains(said), "{path}: {message}");
+        assert!(message.contains(expected), "{path}: {message}");
     }
     served.process.signal(Signal::TERM);
     served.process.until_it_says("stopping").await;
 }
 
-/// Takes connections and does not speak HTTP, as a libp2p port.
+/// A port that accepts connections and doesn't speak HTTP, like libp2p.
 #[tokio::test]
 async fn what_answers_and_is_no_hub_is_told_from_nobody() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -122,7 +122,7 @@ async fn what_answers_and_is_no_hub_is_told_from_nobody() {
         }
     };
     tokio::select! {
-        run = cli.run(&["ls"]) => drop(run.code(3).says("libp2p port is one above")),
+        run = cli.run(&["ls"]) => drop(run.code(3).stderr_has("libp2p port is one above")),
         () = hang_up => {}
     }
 }
@@ -138,8 +138,8 @@ async fn an_open_call_is_told_before_it_stops() {
     call.end()
         .await
         .code(3)
-        .says("the hub was stopped before the call was over");
-    // The agent hears that its call is over, then that the hub goes.
+        .stderr_has("the hub was stopped before the call was over");
+    // The agent is told about the end of its call, then about the hub's stop.
     agent.closed().await;
     served.process.end().await.ok();
 }
@@ -213,13 +213,13 @@ async fn a_second_hub_on_the_same_data_is_refused() {
         .cli
         .run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
         .await;
-    second.code(1).says("--data-dir");
+    second.code(1).stderr_has("--data-dir");
     let addr = served.addr.to_string();
     let third = served
         .cli
         .run(&["serve", "--listen", &addr, "--data-dir", "other"])
         .await;
-    third.code(1).says("--listen");
+    third.code(1).stderr_has("--listen");
     assert!(
         !served.cli.home().join("other").exists(),
         "a hub that cannot listen makes neither database nor secrets"
@@ -275,7 +275,7 @@ async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
     let mut served = Served::start(home(""), &args).await;
     let others = "other machines reach it at https://hub.example.com";
     served.process.until_it_says(others).await;
-    // Commands look into another data directory.
+    // Commands use another data directory.
     let token = served
         .process
         .until_it_says("every request needs a token")
@@ -285,7 +285,7 @@ async fn behind_a_proxy_it_says_what_it_listens_on_and_what_others_use() {
     assert!(token.contains(&how), "{token}");
 }
 
-/// As a proxy on this machine passes a request on.
+/// Sends a request as a local proxy forwards it.
 async fn ask_through_a_proxy(served: &Served) {
     let asked = reqwest::Client::new()
         .get(format!("http://{}/v1/agents", served.addr))
@@ -299,8 +299,8 @@ async fn a_proxy_before_a_hub_without_a_public_url_is_told_once_in_the_log() {
     let mut served = Served::start(home(""), &[]).await;
     ask_through_a_proxy(&served).await;
     let warned = served.process.until_it_says("came through a proxy").await;
-    for told in ["WARN", "public_url", "http://127.0.0.1:", "require_token"] {
-        assert!(warned.contains(told), "{told}: {warned}");
+    for expected in ["WARN", "public_url", "http://127.0.0.1:", "require_token"] {
+        assert!(warned.contains(expected), "{expected}: {warned}");
     }
     ask_through_a_proxy(&served).await;
     served.process.signal(Signal::TERM);
@@ -333,8 +333,8 @@ async fn a_public_url_of_this_machine_only_asks_for_no_token_and_a_warning_says_
 async fn a_hub_that_requires_tokens_asks_programs_of_this_machine_too() {
     let cli = home("require_token = true\n");
     let served = Served::start(cli, &["--public-url", "http://localhost:8080"]).await;
-    // The data directory is not the one that commands look into by themselves.
-    served.cli.run(&["ls"]).await.code(4).says("token");
+    // The data directory isn't the commands' default.
+    served.cli.run(&["ls"]).await.code(4).stderr_has("token");
     let with = [("JACKFIELD_DATA_DIR", "data")];
     let listed = served.cli.run_with(with[0].0, with[0].1, &["ls"]);
     listed.await.ok();

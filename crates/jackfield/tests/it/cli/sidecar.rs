@@ -10,7 +10,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::run::{Cli, Running};
 
-/// An agent behind HTTP that says what it is asked.
+/// An agent behind HTTP that echoes its requests.
 struct Agent {
     url: String,
     _server: JoinSet<()>,
@@ -59,7 +59,7 @@ async fn until(sidecar: &mut Running, event: &str, state: &str) -> Value {
     }
 }
 
-/// Its id as an agent of a hub.
+/// The peer's id as an agent of a hub.
 fn agent_id(peer: &str) -> String {
     format!("parrot@{}", &peer[peer.len() - 12..])
 }
@@ -97,7 +97,7 @@ async fn an_http_agent_becomes_an_agent_of_the_hub_that_is_its_relay_and_leaves_
     assert_eq!(held["relay"], relay.as_str());
     let call = Cli::new(&hub).run(&["call", &id, "hello"]).await.ok();
     assert!(call.out.contains("hello"), "{call:?}");
-    // The hub has registered it by the connection, with the way through itself.
+    // The hub registered the sidecar by its connection, with a relayed address.
     let found_it = found(&hub).await;
     let through = format!("{relay}/p2p-circuit/p2p/{peer}");
     assert!(
@@ -153,7 +153,7 @@ async fn it_says_who_and_where_it_is_and_is_listed_by_its_hub_until_it_stops() {
         ids.push(peer.to_owned());
     }
     assert_eq!(ids[0], ids[1], "it keeps its id");
-    // Another agent is somebody else.
+    // Another agent gets another peer id.
     let other = Agent::start().await;
     let mut sidecar = cli.start(&["p2p", "sidecar", "--agent-url", &other.url]);
     let first = sidecar.line().await.expect("a line");
@@ -180,7 +180,7 @@ async fn the_agent_may_start_later_and_the_words_of_the_original_are_understood(
         .env("AI_REGISTRY_URL", hub.url(""));
     let mut sidecar = cli.start_command(command);
     let first = sidecar.line().await.expect("a line");
-    // The peer id of that seed.
+    // The peer id of the raw key.
     assert!(first.ends_with("12D3KooWRawPbxPtP1eZaJpumGnyWX2DcUyd3RQnydr3eAto4Az7"));
     let says = sidecar.until_it_says("shows no card").await;
     assert!(says.contains("127.0.0.1"), "{says}");
@@ -188,7 +188,7 @@ async fn the_agent_may_start_later_and_the_words_of_the_original_are_understood(
     assert!(found(&hub).await.is_empty());
     let _agent = Agent::at(addr).await;
     sidecar.until_it_says("the agent Polly is ready: say").await;
-    // A relayed address comes with the place at the relay.
+    // The relayed address appears once the relay grants a reservation.
     sidecar.until_line(&hub.peer_addresses().remove(0)).await;
     let found_it = found(&hub).await;
     assert_eq!(found_it[0]["agent_name"], "Polly", "{found_it:?}");
@@ -220,14 +220,14 @@ async fn what_cannot_be_meant_is_refused_with_the_next_step() {
         (&[], "--agent-url"),
     ] {
         let all = [&["p2p", "sidecar"], args].concat();
-        cli.run(&all).await.code(2).says(says);
+        cli.run(&all).await.code(2).stderr_has(says);
     }
-    // A port that is taken is nobody's mistake.
+    // A taken port isn't a usage error.
     let taken = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = taken.local_addr().expect("an address").port();
     let listen = format!("/ip4/127.0.0.1/tcp/{port}");
     let all = ["p2p", "sidecar", "--agent-url", url, "--listen", &listen];
-    cli.run(&all).await.code(1).says("--listen");
+    cli.run(&all).await.code(1).stderr_has("--listen");
 }
 
 #[tokio::test]
@@ -281,7 +281,7 @@ async fn a_sidecar_is_callable_at_its_hub_and_runs_once() {
     assert_eq!(found(&hub).await.len(), 1, "the first one is listed still");
     sidecar.signal(Signal::TERM);
     sidecar.end().await.ok();
-    // Whoever stops gives the key back.
+    // A stopped sidecar releases the key.
     let mut third = cli.start(&args);
     assert_eq!(third.line().await.expect("a line"), first);
     third.signal(Signal::TERM);

@@ -1,4 +1,4 @@
-//! What a hub has acknowledged survives kill -9.
+//! Acknowledged work survives kill -9.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -9,11 +9,11 @@ use crate::run::Cli;
 #[tokio::test]
 async fn kill_9_loses_nothing_acknowledged_and_doubles_nothing() {
     let served = Served::start(Cli::at(""), &[]).await;
-    // Known to the hub, and away.
+    // Known to the hub, and offline.
     served.agora("bob").await.close().await;
-    let said: Vec<String> = (0..3).map(|number| format!("number {number}")).collect();
+    let sent: Vec<String> = (0..3).map(|number| format!("number {number}")).collect();
     let mut tasks = Vec::new();
-    for text in &said {
+    for text in &sent {
         let args = ["call", "bob", text, "--wait-online", "8h", "--detach"];
         let run = served.cli.run(&args).await.ok();
         tasks.push(run.out.trim().to_owned());
@@ -23,24 +23,24 @@ async fn kill_9_loses_nothing_acknowledged_and_doubles_nothing() {
 
     let served = Served::start(served.cli, &[]).await;
     let mut agent = served.agora("bob").await;
-    let mut heard = Vec::new();
-    for _ in &said {
+    let mut received = Vec::new();
+    for _ in &sent {
         let message = agent.frame().await;
         let question = message["payload"]["body"]["question"].as_str().unwrap();
-        heard.push(question.to_owned());
+        received.push(question.to_owned());
         let payload = json!({"body": {"answer": format!("{question}: done")}});
         agent
             .send(json!({"type": "reply", "to": message["from"], "payload": payload}))
             .await;
     }
-    heard.sort();
-    assert_eq!(heard, said);
-    for (task, text) in tasks.iter().zip(&said) {
+    received.sort();
+    assert_eq!(received, sent);
+    for (task, text) in tasks.iter().zip(&sent) {
         let run = served.cli.run(&["task", "wait", task]).await.ok();
         assert_eq!(run.out, format!("{text}: done\n"));
     }
     agent.expect_nothing().await;
-    // Nor after yet another start.
+    // Still not after another start.
     served.process.signal(Signal::KILL);
     served.process.end().await;
     let served = Served::start(served.cli, &[]).await;

@@ -17,7 +17,7 @@ async fn detach(cli: &Cli, agent: &str) -> String {
 async fn tasks_are_listed_by_agent_and_state() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let none = cli.run(&["task", "ls"]).await.ok().says("--detach");
+    let none = cli.run(&["task", "ls"]).await.ok().stderr_has("--detach");
     assert_eq!(none.out, "");
     let (bob, eve) = (
         FakeAgent::attach(hub.hub(), "bob"),
@@ -45,7 +45,7 @@ async fn tasks_are_listed_by_agent_and_state() {
         .run(&["task", "ls", "--limit", "1"])
         .await
         .ok()
-        .says("--limit");
+        .stderr_has("--limit");
     assert_eq!(ids(one.out), [&third[..]]);
     let json = cli
         .run(&["task", "ls", "--json", "--agent", "eve"])
@@ -88,11 +88,11 @@ async fn a_task_is_shown_with_all_that_was_said() {
     cli.run(&["task", "show", NONE])
         .await
         .code(3)
-        .says("jackfield task ls");
+        .stderr_has("jackfield task ls");
     cli.run(&["task", "show", "bob"])
         .await
         .code(2)
-        .says("task ls");
+        .stderr_has("task ls");
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn waiting_streams_and_ends_as_the_task_does() {
         if code == 0 {
             assert_eq!(run.out, "second\n");
         }
-        // And again for who comes late.
+        // The same for a later `wait`.
         cli.run(&["task", "wait", &task]).await.code(code);
     }
     cli.run(&["task", "wait", NONE]).await.code(3);
@@ -158,7 +158,7 @@ async fn ctrl_c_leaves_a_task_alone_and_cancel_does_not() {
     serving.push(Event::text("working\n"));
     wait.line().await;
     wait.signal(Signal::INT);
-    wait.end().await.code(130).says("task cancel");
+    wait.end().await.code(130).stderr_has("task cancel");
     let told = cli
         .run(&["task", "cancel", &task, "--json"])
         .await
@@ -170,7 +170,7 @@ async fn ctrl_c_leaves_a_task_alone_and_cancel_does_not() {
     cli.run(&["task", "cancel", &task])
         .await
         .code(1)
-        .says("task show");
+        .stderr_has("task show");
     cli.run(&["task", "cancel", NONE]).await.code(3);
 }
 

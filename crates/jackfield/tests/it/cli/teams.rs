@@ -1,4 +1,4 @@
-//! `team`: what the hub is asked, and what people are told.
+//! `team`: its requests to the hub, and its output.
 
 use jackfield_model::{AskKind, Event};
 use jackfield_testkit::{FakeAgent, TestHub};
@@ -24,7 +24,7 @@ fn task(id: &str, name: &str, after: &[&str]) -> Value {
            "status": "not_started", "file_deliverables": []})
 }
 
-/// Runs a command against a hub that is asked for one thing and answers it.
+/// Runs a command against a hub that expects and answers a single request.
 async fn run(
     args: &[&str],
     what: &str,
@@ -58,7 +58,7 @@ async fn teams_are_listed() {
         "shop\tThe shop\tonline\tRUNNING\t1 of 3 online\tlocal\n"
     );
     let none = run(&ls, "GET /v1/teams", Value::Null, 200, json!({"teams": []})).await;
-    none.ok().says("jackfield team create");
+    none.ok().stderr_has("jackfield team create");
 }
 
 #[tokio::test]
@@ -107,12 +107,12 @@ async fn a_team_is_made_of_what_was_named() {
         "--description",
         "sells",
     ];
-    // Without a coordinator, which the hub chooses.
+    // Without a coordinator; the hub chooses.
     let body = json!({"id": "shop", "description": "sells", "members": [
         {"name": "lead", "agent": "claude"}, {"name": "ann", "agent": "ann"}, {"name": "backend", "team": "db-team"}]});
     let made = run(&args, "POST /v1/teams", body, 201, team()).await.ok();
     assert!(made.out.starts_with("id\tshop\n"), "{made:?}");
-    made.says("jackfield watch shop");
+    made.stderr_has("jackfield watch shop");
     let args = [
         "team",
         "create",
@@ -155,10 +155,13 @@ async fn only_what_is_named_is_changed() {
     change_members(&args, body).await.ok();
     let nowhere = Cli::at("http://127.0.0.1:1");
     let nothing = nowhere.run(&["team", "change", "shop"]).await;
-    nothing.code(2).says("nothing to change").says("--member");
+    nothing
+        .code(2)
+        .stderr_has("nothing to change")
+        .stderr_has("--member");
 }
 
-/// Changes members: those that are there are asked for first.
+/// Changes members; the command first requests the existing members.
 async fn change_members(args: &[&str], body: Value) -> crate::run::Run {
     let hub = FakeHub::start().await;
     let cli = Cli::at(&hub.url());
@@ -191,7 +194,7 @@ async fn members_come_and_go_one_by_one_and_the_others_stay() {
     change_members(&change(&["--remove", "backend"]), body)
         .await
         .ok();
-    // A member gives its name to another one.
+    // A member's name moves to another member.
     let body = json!({"members": [lead, {"name": "backend", "team": "new-team"}]});
     let args = ["--remove", "backend", "--add-team", "backend=new-team"];
     change_members(&change(&args), body).await.ok();
@@ -208,7 +211,7 @@ async fn members_come_and_go_one_by_one_and_the_others_stay() {
         ),
     ] {
         let refused = change_members(&change(&args), Value::Null).await;
-        refused.code(2).says(text);
+        refused.code(2).stderr_has(text);
     }
 }
 
@@ -223,12 +226,12 @@ async fn a_team_is_removed() {
         Value::Null,
     )
     .await;
-    removed.ok().says("shop is removed");
+    removed.ok().stderr_has("shop is removed");
     let conflict = json!({"error": "conflict", "message": "shop is a member of mall"});
     let kept = run(&args, "DELETE /v1/teams/shop", Value::Null, 409, conflict).await;
     kept.code(1)
-        .says("a member of mall")
-        .says("jackfield team ls");
+        .stderr_has("a member of mall")
+        .stderr_has("jackfield team ls");
 }
 
 #[tokio::test]
@@ -243,7 +246,7 @@ async fn the_board_is_seen_and_changed() {
         json!({"tasks": []}),
     )
     .await;
-    none.ok().says("jackfield team task add");
+    none.ok().stderr_has("jackfield team task add");
     let args = [
         "team",
         "task",
@@ -295,12 +298,12 @@ async fn the_board_is_seen_and_changed() {
     let missing = json!({"error": "not_found", "message": "no task x"});
     let body = json!({"status": "failed"});
     let unknown = run(&args, &format!("PATCH {tasks}/x"), body, 404, missing).await;
-    unknown.code(3).says("jackfield team task ls shop");
+    unknown.code(3).stderr_has("jackfield team task ls shop");
     let nowhere = Cli::at("http://127.0.0.1:1");
     let wrong = nowhere
         .run(&["team", "task", "set", "shop", "x", "half"])
         .await;
-    wrong.code(2).says("in_progress");
+    wrong.code(2).stderr_has("in_progress");
 }
 
 #[tokio::test]
@@ -309,10 +312,11 @@ async fn something_is_said_to_a_team_and_to_a_member() {
     let args = ["team", "say", "shop", "close at six"];
     let messages = "POST /v1/teams/shop/messages";
     let body = json!({"content": "close at six"});
-    let said = run(&args, messages, body, 202, started.clone()).await.ok();
-    assert_eq!(said.out, "0199c2f0-1111-7aaa-8bbb-123456789abc\n");
-    said.says("jackfield task wait 0199c2f0")
-        .says("jackfield watch shop");
+    let run_result = run(&args, messages, body, 202, started.clone()).await.ok();
+    assert_eq!(run_result.out, "0199c2f0-1111-7aaa-8bbb-123456789abc\n");
+    run_result
+        .stderr_has("jackfield task wait 0199c2f0")
+        .stderr_has("jackfield watch shop");
     let args = [
         "team",
         "say",
@@ -323,27 +327,27 @@ async fn something_is_said_to_a_team_and_to_a_member() {
         "--json",
     ];
     let body = json!({"content": "index", "target": "backend/dba"});
-    let said = run(&args, messages, body.clone(), 202, started.clone())
+    let run_result = run(&args, messages, body.clone(), 202, started.clone())
         .await
         .ok();
-    assert_eq!(said.json(), started);
-    // A member that waited for words has them, and there is nothing to wait for.
+    assert_eq!(run_result.json(), started);
+    // A member that waited for input has it, and waits no longer.
     let answered = json!({"answered": true});
     let args = ["team", "say", "shop", "index", "--to", "backend/dba"];
-    let said = run(&args, messages, body, 202, answered).await.ok();
-    assert_eq!(said.out, "");
-    let said = said.says("backend/dba has the answer");
-    assert!(!said.err.contains("task wait"), "{said:?}");
+    let run_result = run(&args, messages, body, 202, answered).await.ok();
+    assert_eq!(run_result.out, "");
+    let run_result = run_result.stderr_has("backend/dba has the answer");
+    assert!(!run_result.err.contains("task wait"), "{run_result:?}");
 }
 
 #[tokio::test]
 async fn a_team_is_stopped_whole_or_in_part() {
     let stop = "POST /v1/teams/shop/stop";
     let whole = ["team", "stop", "shop"];
-    let told = run(&whole, stop, json!({}), 202, json!({"stopped": 2})).await;
-    told.ok().says("2 calls are stopped");
+    let run_result = run(&whole, stop, json!({}), 202, json!({"stopped": 2})).await;
+    run_result.ok().stderr_has("2 calls are stopped");
     let part = ["team", "stop", "shop", "lead"];
-    let told = run(
+    let run_result = run(
         &part,
         stop,
         json!({"target": "lead"}),
@@ -351,7 +355,7 @@ async fn a_team_is_stopped_whole_or_in_part() {
         json!({"stopped": 0}),
     )
     .await;
-    told.ok().says("nothing was running");
+    run_result.ok().stderr_has("nothing was running");
 }
 
 #[tokio::test]
@@ -359,33 +363,34 @@ async fn what_is_asked_for_is_approved_and_denied() {
     let decisions = "POST /v1/teams/shop/decisions";
     let args = ["team", "approve", "shop", "c1", "--member", "backend/dba"];
     let body = json!({"invocation_id": "c1", "approve": true, "target": "backend/dba"});
-    let told = run(&args, decisions, body, 200, json!({})).await;
-    told.ok().says("c1 is approved");
+    let run_result = run(&args, decisions, body, 200, json!({})).await;
+    run_result.ok().stderr_has("c1 is approved");
     let args = [
         "team", "deny", "shop", "c1", "--reason", "not now", "--json",
     ];
     let body = json!({"invocation_id": "c1", "approve": false, "reason": "not now"});
-    let told = run(&args, decisions, body.clone(), 200, json!({})).await;
+    let run_result = run(&args, decisions, body.clone(), 200, json!({})).await;
     assert_eq!(
-        told.ok().json(),
+        run_result.ok().json(),
         json!({"invocation_id": "c1", "approved": false})
     );
     let missing = json!({"error": "not_found", "message": "nobody asks for c1"});
-    let told = run(&args, decisions, body, 404, missing).await;
-    told.code(3)
-        .says("nobody asks for c1")
-        .says("jackfield watch shop");
+    let run_result = run(&args, decisions, body, 404, missing).await;
+    run_result
+        .code(3)
+        .stderr_has("nobody asks for c1")
+        .stderr_has("jackfield watch shop");
 }
 
 #[tokio::test]
 async fn an_unknown_team_and_a_closed_door_are_told_apart() {
     let args = ["team", "task", "ls", "shop"];
     let missing = json!({"error": "not_found", "message": "there is no team shop"});
-    let told = run(&args, "GET /v1/teams/shop/tasks", Value::Null, 404, missing).await;
-    told.code(3).says("jackfield team ls");
+    let run_result = run(&args, "GET /v1/teams/shop/tasks", Value::Null, 404, missing).await;
+    run_result.code(3).stderr_has("jackfield team ls");
     let closed = json!({"error": "unauthorized", "message": "no"});
-    let told = run(&args, "GET /v1/teams/shop/tasks", Value::Null, 401, closed).await;
-    told.code(4).says("--token-file");
+    let run_result = run(&args, "GET /v1/teams/shop/tasks", Value::Null, 401, closed).await;
+    run_result.code(4).stderr_has("--token-file");
 }
 
 #[tokio::test]
@@ -399,7 +404,7 @@ async fn a_real_team_is_made_seen_told_and_stopped() {
     let member = cli
         .run(&["team", "create", "x", "--member", "nobody"])
         .await;
-    member.code(2).says("nobody");
+    member.code(2).stderr_has("nobody");
     cli.run(&["team", "create", "db", "--member", "dba=ann"])
         .await
         .ok();
@@ -456,17 +461,17 @@ async fn a_real_team_is_made_seen_told_and_stopped() {
     let how = watch
         .until_line("lead     │   jackfield team approve shop")
         .await;
-    // What is shown can be typed.
+    // The suggested command works.
     let typed = how.split_once("jackfield ").unwrap().1;
     let typed = typed.strip_suffix(" (or deny)").unwrap();
     let args: Vec<_> = typed.split(' ').collect();
-    cli.run(&args).await.ok().says("is approved");
+    cli.run(&args).await.ok().stderr_has("is approved");
     let twice = cli.run(&args).await;
     assert_ne!(twice.code, 0, "{twice:?}");
     cli.run(&["team", "stop", "shop"])
         .await
         .ok()
-        .says("one call is stopped");
+        .stderr_has("one call is stopped");
     watch.until_line("shop     │ · IDLE").await;
 
     let shown = cli.run(&["team", "show", "shop"]).await.ok().out;
@@ -474,7 +479,7 @@ async fn a_real_team_is_made_seen_told_and_stopped() {
     cli.run(&["team", "rm", "db", "--yes"])
         .await
         .code(1)
-        .says("shop");
+        .stderr_has("shop");
     cli.run(&["team", "rm", "shop", "--yes"]).await.ok();
-    watch.end().await.code(3).says("jackfield team ls");
+    watch.end().await.code(3).stderr_has("jackfield team ls");
 }

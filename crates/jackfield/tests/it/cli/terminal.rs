@@ -1,4 +1,4 @@
-//! What differs on a terminal: tables, colours, questions.
+//! Behaviour on a terminal: tables, colours, questions.
 
 use std::{
     fs::File,
@@ -36,7 +36,7 @@ impl Terminal {
         Self::start_wide(command, 80)
     }
 
-    /// A program at a terminal with this many columns.
+    /// Starts a program at a terminal with this many columns.
     pub(crate) fn start_wide(mut command: Command, columns: u16) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&controller).expect("a terminal");
@@ -67,7 +67,7 @@ impl Terminal {
         let mut screen = File::from(controller);
         let keys = screen.try_clone().expect("a copy");
         let (send, shown) = mpsc::channel(64);
-        // Ends with the program, when the terminal has no other side any more.
+        // Ends with the program, when the other side of the terminal closes.
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = screen.read(&mut buffer) {
@@ -96,13 +96,13 @@ impl Terminal {
         }
     }
 
-    /// What comes next on the screen; nothing at its end.
+    /// Returns the next output, or `None` at the end.
     pub(crate) async fn more(&mut self) -> Option<String> {
         let more = timeout(SOON, self.shown.recv()).await;
         more.expect("nothing came in time")
     }
 
-    /// Waits until the screen has a text after all that it has now.
+    /// Waits until the screen has a text after its current content.
     pub(crate) async fn until_again(&mut self, text: &str) {
         self.screen.clear();
         self.until(text).await;
@@ -112,13 +112,13 @@ impl Terminal {
         self.keys.write_all(text.as_bytes()).expect("it reads");
     }
 
-    /// Its process.
+    /// The process id.
     pub(crate) fn pid(&self) -> Pid {
         let pid = self.child.id().expect("it runs");
         Pid::from_raw(pid.cast_signed()).expect("it runs")
     }
 
-    /// The exit code and all that was shown.
+    /// Waits for the end; returns the exit code and all output.
     pub(crate) async fn end(mut self) -> (Option<i32>, String) {
         let status = timeout(SOON, self.child.wait()).await;
         let code = status.expect("it ends").expect("it runs").code();

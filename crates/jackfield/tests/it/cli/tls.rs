@@ -1,4 +1,4 @@
-//! A hub with `[tls]`, as a process: who trusts its certificate, by what, and what those are told who do not.
+//! A hub with `[tls]`, as a process: ways to trust its certificate, and errors without trust.
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::cli::unnamed::unnamed;
 use crate::run::{Cli, Running};
 
-/// Puts a new certificate and its key where the hub reads them, and the certificate under a name of its own too.
+/// Writes a new certificate and key where the hub reads them, and a copy of the certificate under its own name.
 fn certify(home: &Path, name: &str) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
@@ -18,7 +18,8 @@ fn certify(home: &Path, name: &str) {
     std::fs::write(home.join(name), cert.pem()).expect("written");
 }
 
-/// What curl makes of the hub when it trusts only one certificate: its exit code and what it read.
+/// Requests the hub with curl, which trusts a single certificate. Returns curl's exit code and the
+/// response.
 async fn read(home: &Path, trusted: &str, url: &str) -> (Option<i32>, String) {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--noproxy", "*", "--cacert", trusted, url]);
@@ -47,10 +48,10 @@ async fn a_hub_with_tls_takes_a_new_certificate_on_sighup() {
     hub.signal(Signal::HUP);
     hub.until_it_says("reloaded the TLS files").await;
     assert_eq!(read(cli.home(), "second.pem", &url).await.0, Some(0));
-    // curl's own number for a certificate that it does not trust.
+    // curl's exit code for an untrusted certificate.
     assert_eq!(read(cli.home(), "first.pem", &url).await.0, Some(60));
 
-    // What cannot be read changes nothing.
+    // Invalid files don't change the certificate.
     std::fs::write(cli.home().join("key.pem"), "nonsense").unwrap();
     hub.signal(Signal::HUP);
     hub.until_it_says("the old ones stay in use").await;
@@ -59,7 +60,7 @@ async fn a_hub_with_tls_takes_a_new_certificate_on_sighup() {
     hub.end().await.ok();
 }
 
-/// A hub with the files of `jackfield cert`, the URL for this machine, and the fingerprint of its CA.
+/// A hub with the files of `jackfield cert`, its local URL, and the fingerprint of its CA.
 async fn certified(cli: &Cli, more: &str) -> (Running, String, String) {
     let made = cli
         .run(&["cert", "hub.test", "--dir", "tls", "--json"])
@@ -85,22 +86,27 @@ async fn cert_makes_a_ca_that_stays_and_overwrites_nothing() {
     for words in ["tls/cert.pem", "sha256:", "hub.test, 10.0.0.5, localhost"] {
         assert!(made.out.contains(words), "{words}: {made:?}");
     }
-    let made = made.says("[tls]").says("--hub https://hub.test:7411 --ca");
-    made.says("Keep").says("ca-key.pem");
+    let made = made
+        .stderr_has("[tls]")
+        .stderr_has("--hub https://hub.test:7411 --ca");
+    made.stderr_has("Keep").stderr_has("ca-key.pem");
     let tls = cli.home().join("tls");
     for name in ["ca.pem", "ca-key.pem", "cert.pem", "key.pem"] {
         let mode = std::fs::metadata(tls.join(name)).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600, "{name}");
     }
     let before = std::fs::read(tls.join("ca.pem")).unwrap();
-    cli.run(&args).await.code(2).says("exists already");
+    cli.run(&args).await.code(2).stderr_has("exists already");
     std::fs::remove_file(tls.join("cert.pem")).unwrap();
-    cli.run(&args).await.code(2).says("key.pem exists already");
+    cli.run(&args)
+        .await
+        .code(2)
+        .stderr_has("key.pem exists already");
     std::fs::remove_file(tls.join("key.pem")).unwrap();
     cli.run(&args).await.ok();
     assert_eq!(std::fs::read(tls.join("ca.pem")).unwrap(), before);
     let wrong = ["cert", "no name", "--dir", "other"];
-    cli.run(&wrong).await.code(2).says("NAME");
+    cli.run(&wrong).await.code(2).stderr_has("NAME");
     assert!(!cli.home().join("other").exists());
 }
 
@@ -114,8 +120,8 @@ async fn a_ca_of_ones_own_is_trusted_alike_by_commands_and_by_connect() {
         &["call", "bob", "x"],
         &["connect", "--as", "bob", "exec", "/bin/cat"],
     ] {
-        let refused = cli.run(args).await.code(3).says("CA");
-        refused.says("--ca FILE").says("JACKFIELD_CA");
+        let refused = cli.run(args).await.code(3).stderr_has("CA");
+        refused.stderr_has("--ca FILE").stderr_has("JACKFIELD_CA");
     }
     for (name, value) in [
         ("JACKFIELD_CA", "tls/ca.pem"),
@@ -135,22 +141,22 @@ async fn a_ca_of_ones_own_is_trusted_alike_by_commands_and_by_connect() {
     cli.run(&["ls", "--ca", "none.pem"])
         .await
         .code(2)
-        .says("--ca");
+        .stderr_has("--ca");
     let other = format!("sha256:{}", "00".repeat(32));
     let refused = cli.run(&["ls", "--ca", &other]).await.code(3);
-    refused.says("fingerprint").says(&fingerprint);
+    refused.stderr_has("fingerprint").stderr_has(&fingerprint);
 
-    // One side speaks TLS and the other does not.
+    // Only one side uses TLS.
     let plain = url.replacen("https", "http", 1);
     let plain = cli.at_hub(&plain);
-    plain.run(&["ls"]).await.code(3).says("use https://");
+    plain.run(&["ls"]).await.code(3).stderr_has("use https://");
     let connect = ["connect", "--as", "bob", "exec", "/bin/cat"];
-    plain.run(&connect).await.code(3).says("use https://");
+    plain.run(&connect).await.code(3).stderr_has("use https://");
     let hub = jackfield_testkit::TestHub::start().await;
     let secure = hub.url("").replacen("http", "https", 1);
     let secure = plain.at_hub(&secure);
     let pinned = ["ls", "--ca", &other];
-    secure.run(&pinned).await.code(3).says("use http://");
+    secure.run(&pinned).await.code(3).stderr_has("use http://");
 }
 
 #[tokio::test]
@@ -169,7 +175,7 @@ async fn an_invite_carries_the_fingerprint_of_a_private_ca_and_is_not_used_up_be
     let elsewhere = Cli::at("");
     let without = ["connect", "--setup", ticket, "exec", "/bin/cat"];
     let refused = elsewhere.run(&without).await.code(3);
-    refused.says("--ca").says("not used up");
+    refused.stderr_has("--ca").stderr_has("not used up");
     let with = [
         "connect", "--ca", pin, "--setup", ticket, "exec", "/bin/cat",
     ];
@@ -186,7 +192,7 @@ async fn commands_that_name_no_hub_find_the_one_of_their_data_directory() {
     let cli = Cli::at("");
     let (hub, url, _) = certified(&cli, "public_url = \"https://hub.test:7\"\n").await;
     let run = async |args: &[&str]| cli.start_command(unnamed(&cli, args)).end().await;
-    // It speaks TLS with a CA of its own, on another port, and asks for a token.
+    // The hub uses TLS with its own CA, on another port, and requires a token.
     run(&["token", "ls"]).await.ok();
     let agent = ["connect", "--as", "bob", "exec", "/bin/cat"];
     let mut bob = cli.start_command(unnamed(&cli, &agent));
@@ -197,17 +203,17 @@ async fn commands_that_name_no_hub_find_the_one_of_their_data_directory() {
     let checks = report["checks"].as_array().expect("a list");
     let found = checks.iter().find(|check| check["check"] == "hub");
     assert_eq!(found.expect("it is checked")["verdict"], "ok", "{report}");
-    // Who names a hub means it.
+    // An explicit hub is always used.
     let named = run(&["ls", "--hub", "http://127.0.0.1:1"]).await;
-    named.code(3).says("http://127.0.0.1:1");
+    named.code(3).stderr_has("http://127.0.0.1:1");
     let mut command = unnamed(&cli, &["ls"]);
     command.env("JACKFIELD_HUB", &url);
     let refused = cli.start_command(command).end().await.code(3);
-    refused.says("--ca FILE");
+    refused.stderr_has("--ca FILE");
     let wrong = run(&["ls", "--ca", "none.pem"]).await;
-    wrong.code(2).says("--ca");
+    wrong.code(2).stderr_has("--ca");
 
-    // What a killed hub leaves is not believed, and the next hub is found.
+    // A killed hub's address file is ignored, and the next hub is found.
     hub.signal(Signal::KILL);
     hub.end().await;
     let file = cli.home().join("data/address");

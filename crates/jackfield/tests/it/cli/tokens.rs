@@ -14,7 +14,11 @@ use crate::run::{Cli, Run};
 async fn a_token_is_printed_once_and_alone() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let none = cli.run(&["token", "ls"]).await.ok().says("token create");
+    let none = cli
+        .run(&["token", "ls"])
+        .await
+        .ok()
+        .stderr_has("token create");
     assert_eq!(none.out, "");
     let args = [
         "token",
@@ -35,7 +39,7 @@ async fn a_token_is_printed_once_and_alone() {
         !token.contains(char::is_whitespace) && !made.err.contains(&token),
         "{made:?}"
     );
-    made.says("ann").says("until 2");
+    made.stderr_has("ann").stderr_has("until 2");
     let list = cli.run(&["token", "ls"]).await.ok();
     assert!(!list.out.contains(&token));
     assert!(
@@ -72,7 +76,7 @@ async fn a_revoked_token_is_refused() {
     cli.run(&["token", "revoke", "nothing"])
         .await
         .code(3)
-        .says("token ls");
+        .stderr_has("token ls");
 }
 
 #[tokio::test]
@@ -81,7 +85,7 @@ async fn a_scope_that_is_none_is_refused() {
     let bad = cli
         .run(&["token", "create", "--owner", "ann", "--scope", "root"])
         .await;
-    bad.code(2).says("agent:PATTERN");
+    bad.code(2).stderr_has("agent:PATTERN");
     cli.run(&["token", "create", "--owner", "ann"])
         .await
         .code(2);
@@ -104,14 +108,14 @@ async fn the_hubs_secrets_are_shown_when_asked_for() {
         .run(&["token", "show", "admin", "--data-dir", dir])
         .await
         .code(3);
-    admin.says("--data-dir");
+    admin.stderr_has("--data-dir");
     assert!(
         !hub.data_dir().join("admin-token").exists(),
         "looking makes nothing"
     );
 }
 
-/// What the relay API answers to somebody who shows this secret.
+/// The relay API's status for this secret.
 async fn status_for(served: &Served, secret: &str) -> u16 {
     let mut socket = TcpStream::connect(served.addr)
         .await
@@ -133,7 +137,7 @@ async fn status_for(served: &Served, secret: &str) -> u16 {
     status.parse().expect("the hub answers")
 }
 
-/// A command that reads or makes secrets of the served hub.
+/// A command that reads or creates secrets of the served hub.
 async fn token(served: &Served, args: &[&str]) -> Run {
     let args = [&["token"], args, &["--data-dir", "data"]].concat();
     served.cli.run(&args).await.ok()
@@ -143,7 +147,10 @@ async fn token(served: &Served, args: &[&str]) -> Run {
 async fn a_rotated_platform_secret_and_the_one_before_it_both_count() {
     let mut served = Served::start(Cli::at(""), &[]).await;
     let old = token(&served, &["show", "platform"]).await.out;
-    let new = token(&served, &["rotate"]).await.says("kill -HUP").out;
+    let new = token(&served, &["rotate"])
+        .await
+        .stderr_has("kill -HUP")
+        .out;
     assert_eq!(new, token(&served, &["show", "platform"]).await.out);
     let (old, new) = (old.trim(), new.trim());
     let answers = async |served: &Served| {
@@ -155,8 +162,8 @@ async fn a_rotated_platform_secret_and_the_one_before_it_both_count() {
     served.process.until_it_says("reloaded").await;
     assert_eq!(answers(&served).await, (200, 200));
     let forget = ["rotate", "--forget-old"];
-    token(&served, &forget).await.says("becomes invalid");
-    token(&served, &forget).await.says("only one");
+    token(&served, &forget).await.stderr_has("becomes invalid");
+    token(&served, &forget).await.stderr_has("only one");
     served.process.signal(Signal::HUP);
     served.process.until_it_says("reloaded").await;
     assert_eq!(answers(&served).await, (401, 200));
@@ -180,7 +187,7 @@ async fn the_platform_secrets_of_the_environment_count_instead_of_the_files() {
 async fn a_secret_of_a_hub_that_never_ran_cannot_be_rotated() {
     let cli = Cli::at("");
     let none = ["token", "rotate", "--data-dir", "nowhere"];
-    cli.run(&none).await.code(3).says("--data-dir");
+    cli.run(&none).await.code(3).stderr_has("--data-dir");
 }
 
 #[tokio::test]
@@ -190,7 +197,7 @@ async fn the_hint_of_a_new_token_leads_to_the_same_hub() {
     let cli = Cli::at("");
     let args = ["token", "create", "--owner", "ann", "--scope", "call:*"];
     let made = cli.run(&[&args[..], &["--hub", &url]].concat()).await.ok();
-    made.says(&format!("jackfield ls --hub {url} --token-file FILE"));
+    made.stderr_has(&format!("jackfield ls --hub {url} --token-file FILE"));
 }
 
 #[tokio::test]
@@ -203,9 +210,9 @@ async fn a_token_is_revoked_by_its_id_and_who_types_a_name_is_told_the_id() {
     let made = cli.run(&args).await.ok().json();
     let id = made["id"].as_str().unwrap();
     let run = cli.run(&["token", "revoke", "ann"]).await.code(3);
-    let run = run.says(&format!("jackfield token revoke {id}"));
+    let run = run.stderr_has(&format!("jackfield token revoke {id}"));
     assert!(!run.err.contains("/v1/"), "{run:?}");
     let run = cli.run(&["token", "revoke", "nothing"]).await.code(3);
-    let run = run.says("jackfield token ls");
+    let run = run.stderr_has("jackfield token ls");
     assert!(!run.err.contains("/v1/"), "{run:?}");
 }

@@ -1,4 +1,4 @@
-//! What is typed before the verb, how a hub is named, and names with a slip.
+//! Options before the subcommand, ways to name a hub, and names with typos.
 
 use jackfield_model::{Done, DoneState, End};
 use jackfield_testkit::{FakeAgent, TestHub};
@@ -15,11 +15,13 @@ async fn the_flags_of_clients_may_stand_before_the_verb() {
     assert_eq!(listed.json()["agents"][0]["id"], "bob");
     nowhere.run(&["--hub", &url, "task", "ls"]).await.ok();
     nowhere.run(&["task", "--hub", &url, "ls"]).await.ok();
-    // The nearer one counts.
+    // The option nearer to the command wins.
     let nearer = ["--hub", "http://127.0.0.1:2", "ls", "--hub", &url];
     nowhere.run(&nearer).await.ok();
     let useless = nowhere.run(&["--hub", &url, "config", "check"]).await;
-    useless.code(2).says("config check does not accept --hub");
+    useless
+        .code(2)
+        .stderr_has("config check does not accept --hub");
 }
 
 #[tokio::test]
@@ -48,7 +50,7 @@ async fn an_agent_that_needs_credentials_is_told_from_one_that_waits_for_words()
             needs_auth,
             ..Done::default()
         })));
-        run.end().await.ok().says(words);
+        run.end().await.ok().stderr_has(words);
     }
 }
 
@@ -61,7 +63,7 @@ async fn a_slip_in_a_name_is_answered_with_what_may_be_meant() {
         let args = [verb, "weathr", "x"];
         let count = if verb == "call" { 3 } else { 2 };
         let run = cli.run(&args[..count]).await.code(3);
-        run.says("perhaps \"weather@wUpT3WyJGkoj\" is meant");
+        run.stderr_has("perhaps \"weather@wUpT3WyJGkoj\" is meant");
     }
 }
 
@@ -71,5 +73,5 @@ async fn a_task_that_is_not_there_is_told_without_routes() {
     let id = "0199c2f0-1111-7aaa-8bbb-123456789abc";
     let run = Cli::new(&hub).run(&["task", "show", id]).await.code(3);
     assert!(!run.err.contains("GET /"), "{run:?}");
-    run.says("jackfield task ls");
+    run.stderr_has("jackfield task ls");
 }

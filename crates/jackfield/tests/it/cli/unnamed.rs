@@ -1,4 +1,4 @@
-//! Commands that name no hub: which one they find, whom they take for it, and how they follow it.
+//! Commands without an explicit hub: discovery, verification, and following a hub to a new address.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -26,7 +26,7 @@ use crate::run::{Cli, Run, Running};
 /// The user `nobody`.
 const NOBODY: u32 = 65534;
 
-/// A command that names no hub, of the user who has the data directory `data`.
+/// A command without an explicit hub, run by the user who owns the data directory `data`.
 pub(crate) fn unnamed(cli: &Cli, args: &[&str]) -> Command {
     let mut command = cli.command(args);
     command
@@ -48,24 +48,24 @@ fn is_root() -> bool {
     is_root
 }
 
-/// A program of another user that listens on a loopback address and hangs up on whoever has said something.
-struct Stranger {
+/// Another user's program that listens on loopback and closes each connection after the first bytes.
+struct ForeignListener {
     addr: SocketAddr,
-    /// How many bytes it was told.
-    heard: Arc<AtomicUsize>,
+    /// Number of received bytes.
+    received_bytes: Arc<AtomicUsize>,
 }
 
-impl Stranger {
+impl ForeignListener {
     fn listen() -> Self {
-        let heard = Arc::new(AtomicUsize::new(0));
-        let (told, listening) = std::sync::mpsc::channel();
-        let count = heard.clone();
-        // Only this thread is the other user; it ends with the test's process.
+        let received_bytes = Arc::new(AtomicUsize::new(0));
+        let (sender, listening) = std::sync::mpsc::channel();
+        let count = received_bytes.clone();
+        // Only this thread runs as the other user; it ends with the test process.
         std::thread::spawn(move || {
             let nobody = rustix::process::Uid::from_raw(NOBODY);
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            told.send(listener.local_addr().unwrap()).unwrap();
+            sender.send(listener.local_addr().unwrap()).unwrap();
             for socket in listener.incoming() {
                 let mut buffer = [0; 4096];
                 let read = std::io::Read::read(&mut socket.unwrap(), &mut buffer);
@@ -73,15 +73,18 @@ impl Stranger {
             }
         });
         let addr = listening.recv().unwrap();
-        Self { addr, heard }
+        Self {
+            addr,
+            received_bytes,
+        }
     }
 
-    fn heard(&self) -> usize {
-        self.heard.load(Ordering::SeqCst)
+    fn received_bytes(&self) -> usize {
+        self.received_bytes.load(Ordering::SeqCst)
     }
 }
 
-/// Writes the address file of a hub that seems to run, as long as the file is held.
+/// Writes the address file of a hub that seems to run while the file is held.
 fn publish(cli: &Cli, url: &str) -> File {
     let dir = cli.home().join("data");
     fs::create_dir_all(&dir).unwrap();
@@ -96,9 +99,9 @@ async fn whoever_listens_in_the_hubs_place_is_told_nothing() {
     if !is_root() {
         return;
     }
-    let stranger = Stranger::listen();
+    let foreign = ForeignListener::listen();
     let cli = Cli::at("");
-    let url = format!("http://{}", stranger.addr);
+    let url = format!("http://{}", foreign.addr);
     let _published = publish(&cli, &url);
     fs::write(cli.home().join("token"), "jf_secret").unwrap();
     for args in [
@@ -109,14 +112,14 @@ async fn whoever_listens_in_the_hubs_place_is_told_nothing() {
         &["connect", "--as", "bob", "exec", "cat"],
         &["watch"],
     ] {
-        let refused = run(&cli, args).await.code(3).says("nobody");
-        refused.says(&format!("--hub {url}"));
-        assert_eq!(stranger.heard(), 0, "{args:?}");
+        let refused = run(&cli, args).await.code(3).stderr_has("nobody");
+        refused.stderr_has(&format!("--hub {url}"));
+        assert_eq!(foreign.received_bytes(), 0, "{args:?}");
     }
-    // Who names it means it.
+    // An explicit hub is always used.
     let named = run(&cli, &["ls", "--hub", &url]).await;
-    named.code(3).says("does not speak HTTP");
-    assert_ne!(stranger.heard(), 0);
+    named.code(3).stderr_has("does not speak HTTP");
+    assert_ne!(foreign.received_bytes(), 0);
 }
 
 async fn hub_finding(cli: &Cli) -> Value {
@@ -132,10 +135,10 @@ async fn doctor_names_who_listens_in_the_hubs_place_and_does_not_lead_there() {
     if !is_root() {
         return;
     }
-    let stranger = Stranger::listen();
+    let foreign = ForeignListener::listen();
     let cli = Cli::at("");
     let config = cli.home().join("jackfield.toml");
-    let listen = format!("listen = \"{}\"\n", stranger.addr);
+    let listen = format!("listen = \"{}\"\n", foreign.addr);
     let tls = "[tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n";
     for (text, scheme) in [(listen.clone(), "http"), (listen + tls, "https")] {
         fs::write(&config, text).unwrap();
@@ -146,14 +149,14 @@ async fn doctor_names_who_listens_in_the_hubs_place_and_does_not_lead_there() {
             "{found}"
         );
         let remedy = found["remedy"].as_str().unwrap();
-        let named = format!("--hub {scheme}://{}", stranger.addr);
+        let named = format!("--hub {scheme}://{}", foreign.addr);
         assert!(remedy.contains(&named), "{found}");
         assert!(!remedy.contains("http:// instead"), "{found}");
     }
-    assert_eq!(stranger.heard(), 0);
+    assert_eq!(foreign.received_bytes(), 0);
 }
 
-/// A folder that another user owns.
+/// Gives a folder to another user.
 fn give_away(dir: &Path) {
     fs::create_dir_all(dir).unwrap();
     chown(dir, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -180,7 +183,7 @@ async fn a_hub_of_another_user_is_taken_for_the_one_of_a_data_directory_that_was
     let cli = Cli::at("");
     let _hub = served_by_another_user(&cli).await;
     run(&cli, &["ls"]).await.ok();
-    // Also by its proof alone.
+    // The hub's proof is enough, whoever owns the address file.
     chown(cli.home().join("data/address"), Some(0), Some(0)).unwrap();
     run(&cli, &["token", "ls"]).await.ok();
     let agent = ["connect", "--as", "bob", "exec", "cat"];
@@ -204,9 +207,9 @@ async fn a_configuration_of_somebody_else_in_this_folder_is_not_read_unless_it_i
         command.env_remove("JACKFIELD_HUB");
         let refused = cli.start_command(command).end().await.code(2);
         refused
-            .says("nobody")
-            .says("--config")
-            .says("JACKFIELD_CONFIG");
+            .stderr_has("nobody")
+            .stderr_has("--config")
+            .stderr_has("JACKFIELD_CONFIG");
     }
     let report = run(&cli, &["doctor"]).await.code(1);
     assert!(report.out.contains("FAIL configuration"), "{report:?}");
@@ -222,13 +225,13 @@ async fn a_configuration_that_anybody_may_write_is_not_read_unless_it_is_named()
     fs::write(&file, "data_dir = \"elsewhere\"\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     let refused = cli.run(&["ls"]).await.code(2);
-    refused.says("chmod go-w jackfield.toml");
+    refused.stderr_has("chmod go-w jackfield.toml");
     cli.run(&["config", "check", "jackfield.toml"]).await.ok();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     cli.run(&["config", "check"]).await.ok();
 }
 
-/// A hub with the data directory `data` on a port of its choice.
+/// A hub with the data directory `data` on any port.
 async fn serve(cli: &Cli) -> (Running, String) {
     let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
     let line = hub.until_line("jackfield listens on ").await;
@@ -253,7 +256,7 @@ async fn connect_and_call_follow_a_hub_that_comes_back_on_another_port() {
         .until_it_says("the connection to the hub was lost")
         .await;
     assert!(lost.contains("60 s"), "{lost}");
-    // The port may not be the same again.
+    // Forces a different port.
     let _held = TcpListener::bind(first.strip_prefix("http://").unwrap()).unwrap();
     let (_hub, second) = serve(&cli).await;
     assert_ne!(first, second);
@@ -264,7 +267,7 @@ async fn connect_and_call_follow_a_hub_that_comes_back_on_another_port() {
     fs::write(cli.home().join("go"), "").unwrap();
     assert_eq!(call.line().await.as_deref(), Some(first.as_str()));
     call.end().await.ok();
-    // Whatever the agent does from now on has to do with the hub where it is.
+    // The agent's further requests go to the hub's new address.
     let called = run(&cli, &["call", "bob", "x"]).await.ok();
     assert_eq!(called.out, format!("begin\n{second}\n"));
 }
@@ -287,8 +290,8 @@ async fn a_hub_that_was_killed_is_named() {
         println!("skipped: somebody listens on the hub's usual port");
         return;
     }
-    let none = run(&cli, &["ls"]).await.code(3).says(&says);
-    none.says("jackfield serve");
+    let none = run(&cli, &["ls"]).await.code(3).stderr_has(&says);
+    none.stderr_has("jackfield serve");
 }
 
 #[tokio::test]
@@ -301,6 +304,6 @@ async fn a_data_directory_that_cannot_be_read_is_told() {
     let (_hub, _) = serve(&cli).await;
     let mut command = unnamed(&cli, &["ls"]);
     command.as_std_mut().uid(NOBODY).gid(NOBODY);
-    let told = cli.start_command(command).end().await;
-    told.says("warning: data cannot be read");
+    let sender = cli.start_command(command).end().await;
+    sender.stderr_has("warning: data cannot be read");
 }

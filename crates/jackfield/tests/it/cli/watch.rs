@@ -109,7 +109,7 @@ async fn an_agent_that_is_not_there_yet_is_waited_for() {
         .run(&["watch"])
         .await
         .code(3)
-        .says("jackfield serve");
+        .stderr_has("jackfield serve");
 }
 
 #[tokio::test]
@@ -127,5 +127,5 @@ async fn a_revoked_token_ends_it() {
     cli.run(&["token", "revoke", made["id"].as_str().unwrap()])
         .await
         .ok();
-    watch.end().await.code(4).says("--token-file");
+    watch.end().await.code(4).stderr_has("--token-file");
 }

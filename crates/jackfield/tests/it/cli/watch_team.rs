@@ -1,15 +1,15 @@
-//! `watch TEAM`: in lines, as JSON, on a screen; and after cuts.
+//! `watch TEAM`: as lines, as JSON, on a screen; and after cuts.
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::cli::{
-    fake::{Asked, FakeHub},
+    fake::{FakeHub, PendingRequest},
     terminal::Terminal,
 };
 use crate::run::{Cli, Running};
 
-/// Leaves the screen that programs have for themselves.
+/// Leaves the alternate screen.
 const SCREEN_LEFT: &str = "\u{1b}[?1049l";
 
 fn snapshot(sequence: u64) -> Value {
@@ -28,8 +28,8 @@ fn envelope(sequence: u64, event_type: &str, data: &Value) -> Value {
            "team_run_id": "run_1", "sequence": sequence})
 }
 
-/// One line of text.
-async fn say(stream: &mut Asked, sequence: u64, text: &str) {
+/// Sends a line of text.
+async fn send_line(stream: &mut PendingRequest, sequence: u64, text: &str) {
     let data =
         json!({"event_type": "SEGMENT_CONTENT", "segment_id": "s", "payload": {"delta": text}});
     let id = format!("run_1:{sequence}");
@@ -37,8 +37,8 @@ async fn say(stream: &mut Asked, sequence: u64, text: &str) {
     stream.event("envelope", Some(&id), &envelope).await;
 }
 
-/// A hub with a team, and the stream on which it tells of it.
-async fn opened(hub: &FakeHub) -> Asked {
+/// Opens the event stream of a hub with a team.
+async fn opened(hub: &FakeHub) -> PendingRequest {
     let asked = hub.expect("GET /v1/teams/shop").await;
     asked.answer(200, &json!({"id": "shop"})).await;
     let stream = hub.expect("GET /v1/teams/shop/events").await;
@@ -46,7 +46,7 @@ async fn opened(hub: &FakeHub) -> Asked {
     stream.stream().await
 }
 
-async fn watching(args: &[&str]) -> (FakeHub, Running, Asked) {
+async fn watching(args: &[&str]) -> (FakeHub, Running, PendingRequest) {
     let hub = FakeHub::start().await;
     let mut watch = Cli::at(&hub.url()).start(args);
     let stream = opened(&hub).await;
@@ -63,11 +63,11 @@ async fn a_team_is_seen_in_lines() {
         watch.line().await.unwrap(),
         "shop     │ task scan (lead): queued"
     );
-    // The replay of what the snapshot has is not told once more.
+    // Replayed events that the snapshot already contains are not shown again.
     let status = json!({"event_source_type": "TEAM", "data": {"new_status": "RUNNING"}, "team_run_id": "run_1", "sequence": 1});
     stream.event("envelope", Some("run_1:1"), &status).await;
-    say(&mut stream, 2, "hello\n").await;
-    // What happened before anybody watched is told as such.
+    send_line(&mut stream, 2, "hello\n").await;
+    // Events before the start are marked as earlier.
     assert_eq!(watch.line().await.unwrap(), "— earlier —");
     assert_eq!(watch.line().await.unwrap(), "lead     │ hello");
     assert_eq!(watch.line().await.unwrap(), "— now —");
@@ -88,7 +88,7 @@ async fn only_the_last_lines_of_what_was_before_are_shown_unless_asked_for() {
         let (_hub, mut watch, mut stream) = watching(args).await;
         stream.event("snapshot", None, &snapshot(30)).await;
         for sequence in 1..=30 {
-            say(&mut stream, sequence, &format!("line {sequence}\n")).await;
+            send_line(&mut stream, sequence, &format!("line {sequence}\n")).await;
         }
         watch.line().await;
         watch.line().await;
@@ -104,12 +104,12 @@ async fn only_the_last_lines_of_what_was_before_are_shown_unless_asked_for() {
     }
 }
 
-/// The last event of a replay may be one that this viewer is not shown, so that nothing says that the replay is over.
+/// The last event of a replay may be hidden from this viewer, so no event marks the end of the replay.
 #[tokio::test]
 async fn a_replay_without_an_end_is_shown_too() {
     let (_hub, mut watch, mut stream) = watching(&["watch", "shop"]).await;
     stream.event("snapshot", None, &snapshot(3)).await;
-    say(&mut stream, 1, "one\n").await;
+    send_line(&mut stream, 1, "one\n").await;
     for line in [
         "shop     │ · RUNNING",
         "shop     │ task scan (lead): queued",
@@ -118,7 +118,7 @@ async fn a_replay_without_an_end_is_shown_too() {
     }
     assert_eq!(watch.line().await.unwrap(), "— earlier —");
     assert_eq!(watch.line().await.unwrap(), "lead     │ one");
-    say(&mut stream, 4, "four\n").await;
+    send_line(&mut stream, 4, "four\n").await;
     assert_eq!(watch.line().await.unwrap(), "— now —");
     assert_eq!(watch.line().await.unwrap(), "lead     │ four");
 }
@@ -174,7 +174,7 @@ async fn only_what_is_still_open_is_shown_with_the_command_that_answers_it() {
         "— earlier —",
         asked,
         "lead     │ ▸ rm approved",
-        // What waits is still in sight, and not told once more.
+        // The pending question is still shown, and not repeated.
         "— now —",
         asked,
         "lead     │   jackfield team approve shop new --member lead (or deny)",
@@ -189,8 +189,8 @@ async fn after_a_cut_it_goes_on_where_it_was_and_tells_nothing_twice() {
     stream.event("snapshot", None, &snapshot(0)).await;
     watch.line().await;
     watch.line().await;
-    say(&mut stream, 1, "one\n").await;
-    say(&mut stream, 2, "two\nthr").await;
+    send_line(&mut stream, 1, "one\n").await;
+    send_line(&mut stream, 2, "two\nthr").await;
     assert_eq!(watch.line().await.unwrap(), "lead     │ one");
     assert_eq!(watch.line().await.unwrap(), "lead     │ two");
     drop(stream);
@@ -204,10 +204,10 @@ async fn after_a_cut_it_goes_on_where_it_was_and_tells_nothing_twice() {
     let mut stream = again.stream().await;
     stream.event("snapshot", None, &snapshot(3)).await;
     watch.until_it_says("reconnected").await;
-    // A hub that does not know the cursor tells all of it again.
-    say(&mut stream, 1, "one\n").await;
-    say(&mut stream, 2, "two\nthr").await;
-    say(&mut stream, 3, "ee\n").await;
+    // A hub that doesn't know the cursor sends all events again.
+    send_line(&mut stream, 1, "one\n").await;
+    send_line(&mut stream, 2, "two\nthr").await;
+    send_line(&mut stream, 3, "ee\n").await;
     assert_eq!(watch.line().await.unwrap(), "lead     │ three");
 }
 
@@ -217,7 +217,7 @@ async fn what_an_earlier_run_had_begun_is_told_as_broken_off_before_the_hub_is_b
     stream.event("snapshot", None, &snapshot(0)).await;
     watch.line().await;
     watch.line().await;
-    say(&mut stream, 1, "one\nhalf a li").await;
+    send_line(&mut stream, 1, "one\nhalf a li").await;
     assert_eq!(watch.line().await.unwrap(), "lead     │ one");
     drop(stream);
     watch.until_it_says("lost the connection to the hub").await;
@@ -242,12 +242,13 @@ async fn what_an_earlier_run_had_begun_is_told_as_broken_off_before_the_hub_is_b
 #[tokio::test]
 async fn a_team_that_is_removed_ends_it() {
     let (_hub, watch, mut stream) = watching(&["watch", "shop"]).await;
-    say(&mut stream, 1, "last words").await;
+    send_line(&mut stream, 1, "last words").await;
     let gone = json!({"error": "not_found", "message": "the team was removed"});
     stream.event("failed", None, &gone).await;
     let end = watch.end().await.code(3);
     assert_eq!(end.out, "lead     │ last words\n");
-    end.says("the team was removed").says("jackfield team ls");
+    end.stderr_has("the team was removed")
+        .stderr_has("jackfield team ls");
 }
 
 #[tokio::test]
@@ -273,7 +274,7 @@ async fn a_terminal_shows_lanes_answers_approvals_and_is_put_back() {
     first["approvals"] = json!([{"route_key": "lead", "invocation_id": "c1", "tool_name": "drop", "arguments": {"t": "x"}}]);
     stream.event("snapshot", None, &first).await;
     terminal.until("a approves, d denies").await;
-    say(&mut stream, 1, "unbroken").await;
+    send_line(&mut stream, 1, "unbroken").await;
     terminal.until("unbroken").await;
     terminal.type_in("a");
     let asked = hub.expect("POST /v1/teams/shop/decisions").await;
@@ -314,7 +315,7 @@ async fn a_terminal_is_put_back_at_every_end() {
         let (ended, screen) = terminal.end().await;
         assert_eq!(ended, Some(code), "{screen:?}");
         let (_, after) = screen.split_once(SCREEN_LEFT).expect("it is left");
-        // What is said at the end is said where it stays.
+        // The final message stays on the screen.
         assert_eq!(
             after.contains("the team was removed"),
             code == 3,

@@ -8,7 +8,7 @@ use crate::kill::{
     agent::{Agent, text},
     hub::Hub,
     platform::{patient, relay},
-    receiver::{Receiver, Told},
+    receiver::{Deliveries, Receiver},
 };
 
 /// Rules *accepted* and *unsent*.
@@ -27,9 +27,9 @@ async fn what_was_accepted_for_an_agent_that_is_away_goes_out_when_it_registers(
     amy.done("r1", "answer").await;
     let post = receiver.next().await;
     post.assert_signed(&hub.callback_key());
-    let told = post.body();
+    let deliveries = post.body();
     assert_eq!(
-        (&told["status"], &told["result"]),
+        (&deliveries["status"], &deliveries["result"]),
         (&"completed".into(), &"answer".into())
     );
     post.ok().await;
@@ -37,7 +37,7 @@ async fn what_was_accepted_for_an_agent_that_is_away_goes_out_when_it_registers(
     assert_eq!(status["result"], "answer", "{status}");
 }
 
-/// Rule *unsent*: those behind another one of their conversation were not sent either.
+/// Rule *unsent*: queued messages behind another of their session were not sent either.
 #[tokio::test]
 async fn what_waited_for_its_turn_goes_out_when_its_agent_registers() {
     let mut receiver = Receiver::start();
@@ -54,17 +54,17 @@ async fn what_waited_for_its_turn_goes_out_when_its_agent_registers() {
     let mut amy = Agent::register(&hub, "amy").await;
     assert_eq!(amy.message().await, "r2", "r1 is never run twice");
     amy.done("r2", "answer").await;
-    let mut told = Told::default();
-    while told.len() < 2 {
+    let mut deliveries = Deliveries::default();
+    while deliveries.len() < 2 {
         let post = receiver.next().await;
-        told.note(&post);
+        deliveries.note(&post);
         post.ok().await;
     }
-    assert_eq!(told.of("r1").unwrap()["error_code"], "agent_offline");
-    assert_eq!(told.of("r2").unwrap()["result"], "answer");
+    assert_eq!(deliveries.of("r1").unwrap()["error_code"], "agent_offline");
+    assert_eq!(deliveries.of("r2").unwrap()["result"], "answer");
 }
 
-/// Rule *accepted*. Of a request that was not answered yet, both are right: it is there and goes its way, or it is not.
+/// Rule *accepted*. For a request without a response, both outcomes are right: accepted and processed, or unknown.
 #[tokio::test]
 async fn a_request_in_flight_is_accepted_or_never_was_but_not_in_between() {
     const POSTED: usize = 60;
@@ -72,29 +72,29 @@ async fn a_request_in_flight_is_accepted_or_never_was_but_not_in_between() {
     let mut receiver = Receiver::start();
     let hub = Hub::start().await;
     Agent::register(&hub, "amy").await.leave(&hub).await;
-    let mut asked = JoinSet::new();
+    let mut requests = JoinSet::new();
     for number in 0..POSTED {
         let request = format!("r{number}");
         let relay = patient(relay("amy", &request, &receiver.url()));
         let platform = hub.platform();
-        asked.spawn(async move {
-            // A hub that is gone takes no connections.
-            let asked = platform
+        requests.spawn(async move {
+            // A killed hub accepts no connections.
+            let requests = platform
                 .send("POST", "/api/relay", Some(&relay))
                 .await
                 .ok()?;
-            let (status, answer) = asked.answer().await?;
+            let (status, answer) = requests.answer().await?;
             assert_eq!(status, 202, "{answer}");
             Some(request)
         });
     }
     let mut accepted = BTreeSet::new();
     while accepted.len() < HEARD {
-        let answered = asked.join_next().await.expect("more of them").unwrap();
+        let answered = requests.join_next().await.expect("more of them").unwrap();
         accepted.extend(answered);
     }
     let hub = hub.kill().await.start().await;
-    while let Some(answered) = asked.join_next().await {
+    while let Some(answered) = requests.join_next().await {
         accepted.extend(answered.unwrap());
     }
     let tasks = hub.platform().tasks().await;
@@ -111,11 +111,11 @@ async fn a_request_in_flight_is_accepted_or_never_was_but_not_in_between() {
         assert!(seen.insert(request), "each is run once");
     }
     assert_eq!(seen, there);
-    let mut told = Told::default();
-    while told.len() < there.len() {
+    let mut deliveries = Deliveries::default();
+    while deliveries.len() < there.len() {
         let post = receiver.next().await;
         assert_eq!(post.body()["status"], "completed");
-        assert!(told.note(&post), "this hub was not killed");
+        assert!(deliveries.note(&post), "this hub was not killed");
         post.ok().await;
     }
     hub.platform()

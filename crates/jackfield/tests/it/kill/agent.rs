@@ -1,4 +1,4 @@
-//! An agent of the bridge, which knows no extensions: what it had when the hub was killed, it has forgotten.
+//! A bridge agent without extensions: it forgets its requests when the hub is killed.
 
 use jackfield_testkit::{Raw, SOON, bridge_register};
 use serde_json::{Value, json};
@@ -23,14 +23,14 @@ impl Agent {
         Self { id, raw }
     }
 
-    /// The next frame, which brings a message; its request.
+    /// Returns the request id of the next frame, which must be a message.
     pub(crate) async fn message(&mut self) -> String {
         let frame = self.raw.frame().await;
         assert_eq!(frame["type"], "message", "{frame}");
         text(&frame, "request_id")
     }
 
-    /// The next frame brings this request and nothing but it.
+    /// Checks that the next frame is this request.
     pub(crate) async fn expect(&mut self, request: &str) {
         let message = json!({
             "type": "message", "session_id": format!("s-{request}"), "request_id": request,
@@ -39,12 +39,12 @@ impl Agent {
         self.raw.expect(message).await;
     }
 
-    /// Says a piece of the answer.
+    /// Sends a piece of the answer.
     pub(crate) async fn chunk(&mut self, request: &str, delta: &str) {
         self.raw.send(chunk(request, delta)).await;
     }
 
-    /// Ends its answer.
+    /// Ends the answer.
     pub(crate) async fn done(&mut self, request: &str, result: &str) {
         self.raw.send(done(request, result)).await;
     }
@@ -54,7 +54,7 @@ impl Agent {
         self.raw.gone().await;
     }
 
-    /// Hangs up; the hub knows it when this returns.
+    /// Disconnects, and waits until the hub has noticed.
     pub(crate) async fn leave(self, hub: &Hub) {
         let Self { id, raw } = self;
         raw.close().await;
@@ -64,7 +64,7 @@ impl Agent {
     }
 }
 
-/// Where an agent connects.
+/// The WebSocket path of an agent.
 pub(crate) fn address(id: &str) -> String {
     format!("/ws?agent_id={id}")
 }
@@ -79,7 +79,7 @@ pub(crate) fn done(request: &str, result: &str) -> Value {
     json!({"type": "done", "session_id": format!("s-{request}"), "request_id": request, "result": result})
 }
 
-/// A field that is there.
+/// A text field that must exist.
 pub(crate) fn text(value: &Value, field: &str) -> String {
     let text = value[field].as_str();
     text.unwrap_or_else(|| panic!("no {field} in {value}"))

@@ -1,4 +1,4 @@
-//! Killed while an A2A server that the hub dials works for a task: rule *sent*.
+//! Killed while a dialled A2A server works on a task: rule *sent*.
 
 use jackfield_testkit::{Events, SOON};
 use serde_json::json;
@@ -8,10 +8,10 @@ use crate::kill::{
     hub::Hub,
     platform::{patient, relay},
     receiver::Receiver,
-    server::{Server, Speaks},
+    server::{ProtocolVersion, Server},
 };
 
-/// A hub whose server has said `one ` of its answer, which is on the disk.
+/// A hub whose server has sent `one `, which is stored.
 async fn half_answered(server: &Server, receiver: &Receiver) -> Hub {
     let hub = Hub::start_with(&server.config()).await;
     Agent::register(&hub, "bob").await.leave(&hub).await;
@@ -19,15 +19,15 @@ async fn half_answered(server: &Server, receiver: &Receiver) -> Hub {
     platform
         .relay(&patient(relay("far", "r1", &receiver.url())))
         .await;
-    server.is_asked().await;
-    server.says("one ");
+    server.wait_for_message().await;
+    server.add_text("one ");
     let path = "/api/relay/events?agent_id=far&request_id=r1";
     let request = reqwest::Client::new()
         .get(format!("http://{}{path}", hub.addr))
         .header("x-platform-secret", &platform.secret);
     let mut events = Events::of(request).await;
     while events.next().await["delta"] != "one " {}
-    // The store takes one thing after another: once it has this one, it has all before it.
+    // The store writes in order: once this task is stored, everything before it is too.
     platform
         .relay(&patient(relay("bob", "r2", &receiver.url())))
         .await;
@@ -36,43 +36,43 @@ async fn half_answered(server: &Server, receiver: &Receiver) -> Hub {
 
 async fn assert_answered(receiver: &mut Receiver, result: &str) {
     let post = receiver.next().await;
-    let told = post.body();
+    let report = post.body();
     assert_eq!(
-        (&told["request_id"], &told["status"], &told["result"]),
+        (&report["request_id"], &report["status"], &report["result"]),
         (&json!("r1"), &json!("completed"), &json!(result)),
-        "{told}"
+        "{report}"
     );
     post.ok().await;
 }
 
 #[tokio::test]
 async fn an_answer_that_is_still_being_said_goes_on_with_nothing_lost_or_doubled() {
-    for speaks in [Speaks::New, Speaks::Old] {
+    for version in [ProtocolVersion::New, ProtocolVersion::Old] {
         let mut receiver = Receiver::start();
-        let server = Server::start(speaks).await;
-        let home = half_answered(&server, &receiver).await.kill().await;
-        server.says("two ");
-        let _hub = home.start().await;
-        server.says("three");
+        let server = Server::start(version).await;
+        let stopped_hub = half_answered(&server, &receiver).await.kill().await;
+        server.add_text("two ");
+        let _hub = stopped_hub.start().await;
+        server.add_text("three");
         server.ends();
         assert_answered(&mut receiver, "one two three").await;
-        let asked = server.asked();
-        let sent = asked.iter().filter(|method| method.contains("essage"));
-        assert_eq!(sent.count(), 1, "{asked:?}");
+        let methods = server.methods();
+        let sent = methods.iter().filter(|method| method.contains("essage"));
+        assert_eq!(sent.count(), 1, "{methods:?}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_that_ended_while_the_hub_was_away_is_fetched() {
-    for speaks in [Speaks::New, Speaks::Old] {
+    for version in [ProtocolVersion::New, ProtocolVersion::Old] {
         let mut receiver = Receiver::start();
-        let server = Server::start(speaks).await;
-        let home = half_answered(&server, &receiver).await.kill().await;
-        server.says("two");
+        let server = Server::start(version).await;
+        let stopped_hub = half_answered(&server, &receiver).await.kill().await;
+        server.add_text("two");
         server.ends();
-        let hub = home.start().await;
+        let hub = stopped_hub.start().await;
         assert_answered(&mut receiver, "one two").await;
-        // A hub that is killed again has nothing more to say of it.
+        // The stored end survives another kill.
         let hub = hub.kill().await.start().await;
         let status = hub.platform().status("far", "r1").await;
         assert_eq!(status["result"], "one two", "{status}");
@@ -82,16 +82,16 @@ async fn an_answer_that_ended_while_the_hub_was_away_is_fetched() {
 #[tokio::test]
 async fn a_server_that_forgot_the_task_fails_it_and_that_is_told() {
     let mut receiver = Receiver::start();
-    let server = Server::start(Speaks::New).await;
-    let home = half_answered(&server, &receiver).await.kill().await;
+    let server = Server::start(ProtocolVersion::New).await;
+    let stopped_hub = half_answered(&server, &receiver).await.kill().await;
     server.forgets();
-    let _hub = home.start().await;
+    let _hub = stopped_hub.start().await;
     let post = receiver.next().await;
-    let told = post.body();
-    let why = told["error_message"].as_str().unwrap_or_default();
+    let report = post.body();
+    let why = report["error_message"].as_str().unwrap_or_default();
     assert!(
         why.contains("restarted") && why.contains("no such task"),
-        "{told}"
+        "{report}"
     );
     post.ok().await;
 }
@@ -99,32 +99,32 @@ async fn a_server_that_forgot_the_task_fails_it_and_that_is_told() {
 #[tokio::test]
 async fn a_server_that_is_away_for_a_while_is_waited_for() {
     let mut receiver = Receiver::start();
-    let mut server = Server::start(Speaks::New).await;
-    let home = half_answered(&server, &receiver).await.kill().await;
+    let mut server = Server::start(ProtocolVersion::New).await;
+    let stopped_hub = half_answered(&server, &receiver).await.kill().await;
     server.leaves().await;
-    let mut hub = home.start().await;
+    let mut hub = stopped_hub.start().await;
     hub.says("remote cannot be called").await;
-    server.says("two");
+    server.add_text("two");
     server.ends();
     server.returns().await;
     assert_answered(&mut receiver, "one two").await;
 }
 
-/// SIGTERM leaves it to the next hub, and the server is not told to stop.
+/// SIGTERM leaves the task to the next hub, and the server isn't cancelled.
 #[tokio::test]
 async fn a_hub_that_stops_leaves_the_work_to_the_next_one() {
     let mut receiver = Receiver::start();
-    let server = Server::start(Speaks::New).await;
+    let server = Server::start(ProtocolVersion::New).await;
     let hub = half_answered(&server, &receiver).await;
     let stopped = tokio::time::timeout(SOON, hub.stop()).await;
-    let home = stopped.expect("nobody waits for the server");
-    server.says("two");
-    let _hub = home.start().await;
+    let stopped_hub = stopped.expect("nobody waits for the server");
+    server.add_text("two");
+    let _hub = stopped_hub.start().await;
     server.ends();
     assert_answered(&mut receiver, "one two").await;
-    let asked = server.asked();
+    let methods = server.methods();
     assert!(
-        !asked.iter().any(|method| method == "CancelTask"),
-        "{asked:?}"
+        !methods.iter().any(|method| method == "CancelTask"),
+        "{methods:?}"
     );
 }

@@ -1,20 +1,20 @@
-//! Killed right after the agent wrote its end.
+//! Killed right after the agent wrote the end.
 
 use crate::kill::{
     agent::Agent,
     hub::Hub,
     platform::relay,
-    receiver::{Receiver, Told},
+    receiver::{Deliveries, Receiver},
 };
 
-/// How many tasks end at once.
+/// Number of tasks that end at once.
 const TASKS: usize = 24;
 
 fn request(number: usize) -> String {
     format!("r{number}")
 }
 
-/// An agent that has written the ends of many tasks, of which the hub may have read and committed any number.
+/// Writes the ends of many tasks; the hub may have read and committed any number of them.
 async fn ended(hub: &Hub, receiver: &Receiver) {
     let mut amy = Agent::register(hub, "amy").await;
     let platform = hub.platform();
@@ -28,27 +28,27 @@ async fn ended(hub: &Hub, receiver: &Receiver) {
     }
 }
 
-/// Every task has one end, and the task list says the same as the callback.
-async fn assert_each_has_one_end(hub: &Hub, receiver: &mut Receiver, mut told: Told) {
+/// Checks that every task has one end, the same in the task list and in the callback.
+async fn assert_each_has_one_end(hub: &Hub, receiver: &mut Receiver, mut deliveries: Deliveries) {
     let mut amy = Agent::register(hub, "amy").await;
-    while told.len() < TASKS {
+    while deliveries.len() < TASKS {
         let post = receiver.next().await;
-        told.note(&post);
+        deliveries.note(&post);
         post.ok().await;
     }
     let platform = hub.platform();
     for number in 0..TASKS {
         let request = request(number);
         let status = platform.status("amy", &request).await;
-        let told = told.of(&request).expect("each was told");
-        assert_eq!(status["status"], told["status"], "{status}");
-        match told["status"].as_str() {
+        let deliveries = deliveries.of(&request).expect("each was told");
+        assert_eq!(status["status"], deliveries["status"], "{status}");
+        match deliveries["status"].as_str() {
             Some("completed") => assert_eq!(
-                (&status["result"], &told["result"]),
+                (&status["result"], &deliveries["result"]),
                 (&"answer".into(), &"answer".into())
             ),
             Some("failed") => assert_eq!(
-                (&status["error_code"], &told["error_code"]),
+                (&status["error_code"], &deliveries["error_code"]),
                 (&"agent_offline".into(), &"agent_offline".into())
             ),
             other => panic!("{other:?} is no end"),
@@ -59,28 +59,28 @@ async fn assert_each_has_one_end(hub: &Hub, receiver: &mut Receiver, mut told: T
     amy.expect("next").await;
 }
 
-/// Rules *outbox* and *the rest*: an end is there or it is not, and then the task fails; never neither, never both.
+/// Rules *outbox* and *the rest*: an end is committed, or the task fails; never neither, never both.
 #[tokio::test]
 async fn an_end_that_was_just_written_counts_or_the_task_fails() {
     let mut receiver = Receiver::start();
     let hub = Hub::start().await;
     ended(&hub, &receiver).await;
     let hub = hub.kill().await.start().await;
-    assert_each_has_one_end(&hub, &mut receiver, Told::default()).await;
+    assert_each_has_one_end(&hub, &mut receiver, Deliveries::default()).await;
 }
 
-/// The same, when some callbacks went out: what was told does not change.
+/// The same after some callbacks: a reported end never changes.
 #[tokio::test]
 async fn an_end_that_was_told_stays() {
     let mut receiver = Receiver::start();
     let hub = Hub::start().await;
     ended(&hub, &receiver).await;
-    let mut told = Told::default();
+    let mut deliveries = Deliveries::default();
     for _ in 0..TASKS / 4 {
         let post = receiver.next().await;
-        told.note(&post);
+        deliveries.note(&post);
         post.ok().await;
     }
     let hub = hub.kill().await.start().await;
-    assert_each_has_one_end(&hub, &mut receiver, told).await;
+    assert_each_has_one_end(&hub, &mut receiver, deliveries).await;
 }

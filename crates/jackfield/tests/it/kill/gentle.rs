@@ -1,13 +1,13 @@
-//! SIGTERM, the gentle cousin: the same rules, and nobody has to wait for a restart to learn what can be said before.
+//! SIGTERM: the same rules as for a kill, and ends that are known before the restart are reported before the restart.
 
 use crate::kill::{
     agent::Agent,
     hub::Hub,
     platform::{patient, relay},
-    receiver::{Receiver, Told},
+    receiver::{Deliveries, Receiver},
 };
 
-/// Agents are not waited for.
+/// Don't wait for agents when stopping.
 const NO_GRACE: &str = "[limits]\nstop_grace = \"0s\"\n";
 
 /// Rules *unsent* and *the rest*.
@@ -28,11 +28,13 @@ async fn a_hub_that_stops_keeps_what_it_has_not_sent_and_fails_what_it_has() {
     assert_eq!(amy.message().await, "working");
     let hub = hub.stop().await.start().await;
 
-    let mut told = Told::default();
+    let mut deliveries = Deliveries::default();
     let post = receiver.next().await;
-    told.note(&post);
+    deliveries.note(&post);
     post.ok().await;
-    let failed = told.of("working").expect("the only one that has ended");
+    let failed = deliveries
+        .of("working")
+        .expect("the only one that has ended");
     assert_eq!(failed["error_code"], "agent_offline", "{failed}");
     let mut amy = Agent::register(&hub, "amy").await;
     assert_eq!(amy.message().await, "behind it");
@@ -40,18 +42,18 @@ async fn a_hub_that_stops_keeps_what_it_has_not_sent_and_fails_what_it_has() {
     let mut bob = Agent::register(&hub, "bob").await;
     bob.expect("waiting").await;
     bob.done("waiting", "answer").await;
-    while told.len() < 3 {
+    while deliveries.len() < 3 {
         let post = receiver.next().await;
-        // The stop may have cut off the first one before its answer was noted.
-        told.note(&post);
+        // The stop may have cut the first callback before its response was stored.
+        deliveries.note(&post);
         post.ok().await;
     }
     for request in ["behind it", "waiting"] {
-        assert_eq!(told.of(request).unwrap()["result"], "answer");
+        assert_eq!(deliveries.of(request).unwrap()["result"], "answer");
     }
 }
 
-/// Rule *outbox*: what an agent says while the hub waits for it counts, and is told by this hub or the next.
+/// Rule *outbox*: an agent's answer during the stop counts, and is reported by this hub or the next.
 #[tokio::test]
 async fn an_answer_that_comes_while_the_hub_stops_counts() {
     let mut receiver = Receiver::start();

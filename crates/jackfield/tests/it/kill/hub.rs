@@ -1,4 +1,4 @@
-//! The hub as a process that can be killed and started again on the same data.
+//! The hub as a process that can be killed and restarted with the same data.
 
 use std::{fs, net::SocketAddr, path::PathBuf};
 
@@ -7,65 +7,65 @@ use rustix::process::Signal;
 use crate::kill::platform::Platform;
 use crate::run::{Cli, Run, Running};
 
-/// A hub that runs.
+/// A running hub.
 pub(crate) struct Hub {
     pub(crate) addr: SocketAddr,
-    home: Home,
+    home: HubHome,
     process: Running,
 }
 
-/// What is left of a hub that does not run: its data, and how it was set up.
-pub(crate) struct Home {
+/// The remains of a stopped hub: its data and configuration.
+pub(crate) struct HubHome {
     cli: Cli,
     calls_anybody: bool,
 }
 
 impl Hub {
-    /// A hub that calls back whomever it is told to.
+    /// Starts a hub that may call back any address.
     pub(crate) async fn start() -> Self {
         Self::start_with("").await
     }
 
-    /// One with a configuration file.
+    /// Starts a hub with a configuration file.
     pub(crate) async fn start_with(config: &str) -> Self {
-        Home::new(config, true).start().await
+        HubHome::new(config, true).start().await
     }
 
-    /// One that calls no private addresses but those in its configuration file.
+    /// Starts a hub that calls only those private addresses named in its configuration file.
     pub(crate) async fn start_strict(config: &str) -> Self {
-        Home::new(config, false).start().await
+        HubHome::new(config, false).start().await
     }
 
-    /// `kill -9`.
-    pub(crate) async fn kill(self) -> Home {
+    /// Kills the hub with `kill -9`.
+    pub(crate) async fn kill(self) -> HubHome {
         let (home, run) = self.end(Signal::KILL).await;
         assert_eq!(run.code, -1, "{run:?}");
         home
     }
 
-    /// SIGTERM, and waits until it has stopped.
-    pub(crate) async fn stop(self) -> Home {
+    /// Sends SIGTERM, and waits until the hub has stopped.
+    pub(crate) async fn stop(self) -> HubHome {
         let (home, run) = self.end(Signal::TERM).await;
         assert_eq!(run.code, 0, "{run:?}");
         home
     }
 
-    async fn end(self, signal: Signal) -> (Home, Run) {
+    async fn end(self, signal: Signal) -> (HubHome, Run) {
         self.process.signal(signal);
         (self.home, self.process.end().await)
     }
 
-    /// Tells it to stop, and goes on.
+    /// Sends SIGTERM without waiting.
     pub(crate) fn terminate(&self) {
         self.process.signal(Signal::TERM);
     }
 
-    /// Waits until it has logged a line with this text.
+    /// Waits until the hub has logged a line with this text.
     pub(crate) async fn says(&mut self, text: &str) {
         self.process.until_it_says(text).await;
     }
 
-    /// The platform that knows this hub's secret.
+    /// A platform with this hub's secret.
     pub(crate) fn platform(&self) -> Platform {
         Platform {
             addr: self.addr,
@@ -73,7 +73,7 @@ impl Hub {
         }
     }
 
-    /// The key that signs its callbacks.
+    /// The key that signs callbacks.
     pub(crate) fn callback_key(&self) -> String {
         self.secret("callback-key")
     }
@@ -84,7 +84,7 @@ impl Hub {
     }
 }
 
-impl Home {
+impl HubHome {
     fn new(config: &str, calls_anybody: bool) -> Self {
         let cli = Cli::at("");
         fs::write(cli.home().join("jackfield.toml"), config).expect("a file");
@@ -95,7 +95,7 @@ impl Home {
         self.cli.home().join("data")
     }
 
-    /// Starts a hub here, at another address than the one before it.
+    /// Starts a hub with this data, at a new address.
     pub(crate) async fn start(self) -> Hub {
         let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"];
         let mut command = self.cli.command(&serve);

@@ -1,5 +1,5 @@
-//! Many tasks at once, and a hub that is killed at random moments: whatever falls between two of its steps, falls here.
-//! Moments are counted in what is seen of the hub (an answer, a message, a callback), not in time.
+//! Many tasks at once, and a hub that is killed at random moments, to hit every gap between two of its steps. Moments
+//! are counted in observed events (a response, a message, a callback), not in time.
 
 mod agent;
 
@@ -17,37 +17,37 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 use self::agent::Agent;
 use crate::kill::{
     agent::{address, text},
-    dice::Dice,
     hub::Hub,
     memory::Memory,
     platform::{Platform, patient, relay},
-    receiver::{Post, Receiver, Told},
+    random::SeededRandom,
+    receiver::{Deliveries, Post, Receiver},
 };
 
-/// How many tasks are accepted in all.
+/// Number of accepted tasks.
 const TASKS: usize = 200;
-/// How often the hub is killed.
+/// Number of kills.
 const KILLS: u64 = 5;
-/// How many things are seen from one kill to the next, at most: of each task at least two are.
+/// Maximum number of observed events between two kills; each task causes at least two.
 const APART: u64 = 2 * TASKS as u64 / KILLS;
-/// How many requests are in flight at once.
+/// Number of concurrent requests.
 const ASKING: usize = 8;
-/// How many conversations the tasks of an agent belong to: some wait for others.
+/// Number of sessions per agent; tasks of the same session wait for each other.
 const SESSIONS: u64 = 12;
-/// How many places are called back.
+/// Number of callback receivers.
 const RECEIVERS: usize = 3;
-/// How often a callback is refused before it is taken.
+/// Number of refusals before a callback is accepted.
 const REFUSED: usize = 2;
 /// Long enough for any machine.
 const AT_MOST: Duration = Duration::from_secs(60);
 
-/// The agents: some forget what they had when the hub is gone, some resume it.
+/// The agents: some forget their requests when the hub is killed, some resume.
 const AGENTS: [(&str, bool); 4] = [("amy", false), ("bob", false), ("cat", true), ("dan", true)];
 
-/// What everybody sees, and where the hub is now.
-struct World {
+/// Shared observations, and the current hub.
+struct TestState {
     hub: watch::Sender<Platform>,
-    /// How much has been seen.
+    /// Number of observed events.
     moments: watch::Sender<u64>,
     seen: Mutex<Seen>,
 }
@@ -56,19 +56,19 @@ struct World {
 struct Seen {
     asked: usize,
     accepted: BTreeSet<String>,
-    /// What agents said to the requests that they got.
-    said: HashMap<String, String>,
-    told: Told,
-    /// How often each callback was posted.
+    /// Answers of agents by request.
+    answers: HashMap<String, String>,
+    deliveries: Deliveries,
+    /// Number of posts of each callback.
     posts: HashMap<String, usize>,
 }
 
-impl World {
+impl TestState {
     fn moment(&self) {
         self.moments.send_modify(|moments| *moments += 1);
     }
 
-    /// Waits until so much has been seen.
+    /// Waits for this number of observed events.
     async fn until(&self, moment: u64) {
         let mut moments = self.moments.subscribe();
         let reached = moments.wait_for(|moments| *moments >= moment).await;
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// Sends relays until enough were accepted.
-    async fn ask(self: Arc<Self>, urls: Vec<String>, mut dice: Dice) {
+    async fn send_relays(self: Arc<Self>, urls: Vec<String>, mut random: SeededRandom) {
         let mut hub = self.hub.subscribe();
         loop {
             let number = {
@@ -91,7 +91,7 @@ impl World {
             let (agent, _) = AGENTS[number % AGENTS.len()];
             let (request, url) = (format!("{agent}-{number}"), &urls[number % urls.len()]);
             let mut relay = patient(relay(agent, &request, url));
-            relay["session_id"] = json!(format!("{agent}-{}", dice.roll(SESSIONS)));
+            relay["session_id"] = json!(format!("{agent}-{}", random.below(SESSIONS)));
             let answer = match platform.send("POST", "/api/relay", Some(&relay)).await {
                 Ok(asked) => asked.answer().await,
                 Err(_) => None,
@@ -102,14 +102,19 @@ impl World {
                     self.seen.lock().accepted.insert(request);
                     self.moment();
                 }
-                // Killed: whether it was accepted is not known, and it is not asked again.
+                // The hub was killed: the request may have been accepted, and isn't repeated.
                 None => hub.changed().await.expect("another hub"),
             }
         }
     }
 
-    /// Takes callbacks, or refuses them in one of the ways there are.
-    async fn take(self: Arc<Self>, mut receiver: Receiver, key: String, mut dice: Dice) {
+    /// Accepts callbacks, or refuses them in one of several ways.
+    async fn take_callbacks(
+        self: Arc<Self>,
+        mut receiver: Receiver,
+        key: String,
+        mut random: SeededRandom,
+    ) {
         loop {
             let post = receiver.wait().await;
             post.assert_signed(&key);
@@ -119,9 +124,9 @@ impl World {
                 *tries += 1;
                 *tries
             };
-            let roll = dice.roll(20);
+            let roll = random.below(20);
             if tries > REFUSED || roll > 3 {
-                self.seen.lock().told.note(&post);
+                self.seen.lock().deliveries.note(&post);
                 self.moment();
                 post.ok().await;
             } else {
@@ -131,16 +136,16 @@ impl World {
         }
     }
 
-    /// Lives as an agent, from hub to hub.
-    async fn live(self: Arc<Self>, id: &'static str, resumes: bool, mut dice: Dice) {
+    /// Runs an agent across hub restarts.
+    async fn run_agent(self: Arc<Self>, id: &'static str, resumes: bool, mut random: SeededRandom) {
         let mut hub = self.hub.subscribe();
         let mut memory = Memory::default();
         loop {
             let addr = hub.borrow_and_update().addr;
             if let Some(raw) = Raw::try_connect(addr, &address(id)).await {
                 let memory = resumes.then_some(&mut memory);
-                // It ends when the hub is killed.
-                Agent::new(&self, raw, memory).serve(id, &mut dice).await;
+                // Returns when the hub is killed.
+                Agent::new(&self, raw, memory).serve(id, &mut random).await;
             }
             hub.changed().await.expect("another hub");
         }
@@ -162,68 +167,67 @@ async fn refuse(post: Post, how: u64) {
 /// All rules at once.
 #[tokio::test]
 async fn whatever_moment_a_hub_is_killed_at_it_keeps_its_word() {
-    let mut dice = Dice::new();
+    let mut random = SeededRandom::new();
     let hub = Hub::start_with("[limits]\npending_per_agent = 1000\n").await;
-    let world = Arc::new(World {
+    let state = Arc::new(TestState {
         hub: watch::Sender::new(hub.platform()),
         moments: watch::Sender::new(0),
         seen: Mutex::default(),
     });
-    let mut people = JoinSet::new();
+    let mut workers = JoinSet::new();
     for (id, resumes) in AGENTS {
-        people.spawn(world.clone().live(id, resumes, dice.split()));
+        workers.spawn(state.clone().run_agent(id, resumes, random.split()));
     }
-    // An agent that was never there cannot be waited for.
-    world.until(AGENTS.len() as u64).await;
+    // The hub can't wait for an agent that never registered.
+    state.until(AGENTS.len() as u64).await;
     let receivers = [(); RECEIVERS].map(|()| Receiver::start());
     let urls: Vec<_> = receivers.iter().map(Receiver::url).collect();
     for receiver in receivers {
         let key = hub.callback_key();
-        people.spawn(world.clone().take(receiver, key, dice.split()));
+        workers.spawn(state.clone().take_callbacks(receiver, key, random.split()));
     }
     for _ in 0..ASKING {
-        people.spawn(world.clone().ask(urls.clone(), dice.split()));
+        workers.spawn(state.clone().send_relays(urls.clone(), random.split()));
     }
     let ended = tokio::select! {
-        ended = timeout(AT_MOST, world.kill_until_all_has_ended(hub, dice)) => ended,
-        () = all_go_well(&mut people) => unreachable!("agents live for ever"),
+        ended = timeout(AT_MOST, state.kill_until_all_has_ended(hub, random)) => ended,
+        () = run_workers(&mut workers) => unreachable!("agents live for ever"),
     };
-    let tasks = ended.unwrap_or_else(|_| panic!("some were not told: {:?}", world.untold()));
-    world.seen.lock().check(&tasks);
+    let tasks = ended.unwrap_or_else(|_| panic!("some were not told: {:?}", state.unreported()));
+    state.seen.lock().check(&tasks);
 }
 
-/// Fails as soon as one of them does.
-async fn all_go_well(people: &mut JoinSet<()>) {
-    while let Some(ended) = people.join_next().await {
+/// Fails as soon as one of the tasks fails.
+async fn run_workers(workers: &mut JoinSet<()>) {
+    while let Some(ended) = workers.join_next().await {
         if let Err(error) = ended {
             std::panic::resume_unwind(error.into_panic());
         }
     }
 }
 
-impl World {
-    /// Kills the hub at some moments, and then waits until everything that was accepted was told. Returns the list of
-    /// tasks.
-    async fn kill_until_all_has_ended(&self, mut hub: Hub, mut dice: Dice) -> Vec<Value> {
+impl TestState {
+    /// Kills the hub at random moments, then waits until all accepted tasks are reported. Returns the list of tasks.
+    async fn kill_until_all_has_ended(&self, mut hub: Hub, mut random: SeededRandom) -> Vec<Value> {
         for kill in 0..KILLS {
-            self.until(kill * APART + dice.roll(APART) + 1).await;
+            self.until(kill * APART + random.below(APART) + 1).await;
             hub = hub.kill().await.start().await;
             self.hub.send_replace(hub.platform());
         }
         let mut moments = self.moments.subscribe();
         loop {
             moments.mark_unchanged();
-            if self.untold().is_empty() && self.seen.lock().accepted.len() >= TASKS {
+            if self.unreported().is_empty() && self.seen.lock().accepted.len() >= TASKS {
                 let tasks = hub.platform().tasks().await;
                 let is_told = |task| {
                     self.seen
                         .lock()
-                        .told
+                        .deliveries
                         .of(&text(task, "request_id"))
                         .is_some()
                 };
                 if tasks.iter().all(is_told) {
-                    // The last answers may not be noted yet.
+                    // The last responses may not be stored yet.
                     while !hub.platform().callbacks("").await.is_empty() {}
                     return tasks;
                 }
@@ -232,36 +236,36 @@ impl World {
         }
     }
 
-    /// What was accepted and not told.
-    fn untold(&self) -> Vec<String> {
+    /// Accepted tasks without a callback.
+    fn unreported(&self) -> Vec<String> {
         let seen = self.seen.lock();
         let accepted = seen.accepted.iter();
-        let untold = accepted.filter(|request| seen.told.of(request).is_none());
-        untold.cloned().collect()
+        let unreported = accepted.filter(|request| seen.deliveries.of(request).is_none());
+        unreported.cloned().collect()
     }
 }
 
 impl Seen {
-    /// What was told, by agents and by callbacks, agrees with the list of tasks.
+    /// Checks that agents, callbacks and the list of tasks agree.
     fn check(&self, tasks: &[Value]) {
         let listed: BTreeSet<String> = tasks.iter().map(|task| text(task, "request_id")).collect();
         assert_eq!(listed.len(), tasks.len(), "no task is there twice");
         assert!(self.accepted.is_subset(&listed));
-        assert_eq!(self.told.len(), tasks.len(), "nothing else was told");
+        assert_eq!(self.deliveries.len(), tasks.len(), "nothing else was told");
         assert_eq!(self.posts.len(), tasks.len(), "each has one key");
         let mut failed = 0;
         for task in tasks {
             let request = text(task, "request_id");
-            let told = self.told.of(&request).expect("all were told");
-            assert_eq!(task["state"], told["status"], "{task}");
-            if told["status"] == "completed" {
-                assert_eq!(told["result"], self.said[&request], "{request}");
+            let deliveries = self.deliveries.of(&request).expect("all were told");
+            assert_eq!(task["state"], deliveries["status"], "{task}");
+            if deliveries["status"] == "completed" {
+                assert_eq!(deliveries["result"], self.answers[&request], "{request}");
                 continue;
             }
             failed += 1;
-            assert_eq!(told["error_code"], "agent_offline", "{told}");
+            assert_eq!(deliveries["error_code"], "agent_offline", "{deliveries}");
             let resumes = |(id, resumes): (&str, bool)| resumes && task["agent"] == id;
-            assert!(!AGENTS.into_iter().any(resumes), "{told} was resumed");
+            assert!(!AGENTS.into_iter().any(resumes), "{deliveries} was resumed");
         }
         let posts: usize = self.posts.values().sum();
         let unknown = tasks.len() - self.accepted.len();

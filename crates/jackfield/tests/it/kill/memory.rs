@@ -1,5 +1,4 @@
-//! What a program that resumes remembers between its connections: its token, what it works on, and what it wrote of it
-//! that the hub has not acknowledged.
+//! State of a resuming agent between connections: its token, its open requests, and its unacknowledged frames.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +7,21 @@ use serde_json::{Value, json};
 
 use crate::kill::agent::text;
 
-/// What it remembers.
+/// The state.
 #[derive(Default)]
 pub(crate) struct Memory {
     token: Option<String>,
-    open: BTreeMap<String, Work>,
+    open: BTreeMap<String, OpenAnswer>,
 }
 
-/// One answer.
+/// An answer.
 #[derive(Default)]
-struct Work {
-    /// How many frames were written.
+struct OpenAnswer {
+    /// Number of written frames.
     sent: u64,
-    /// Those that were not acknowledged.
+    /// Unacknowledged frames.
     kept: Vec<Value>,
-    /// Whether the last of them is its end.
+    /// Whether the last frame is the end.
     is_over: bool,
 }
 
@@ -39,7 +38,7 @@ impl Memory {
         frame
     }
 
-    /// Reads the answer to it. Returns the frames that must be written again.
+    /// Reads the hub's reply to the registration. Returns the frames to write again.
     pub(crate) fn registered(&mut self, frame: &Value) -> Vec<Value> {
         assert_eq!(frame["status"], "ok", "{frame}");
         let resume = &frame["resume"];
@@ -60,7 +59,7 @@ impl Memory {
 
     /// Begins to work on a request.
     pub(crate) fn begin(&mut self, request: &str) {
-        let before = self.open.insert(request.to_owned(), Work::default());
+        let before = self.open.insert(request.to_owned(), OpenAnswer::default());
         assert!(before.is_none(), "{request} is sent twice");
     }
 
@@ -75,7 +74,7 @@ impl Memory {
         frame
     }
 
-    /// Reads an `ack`: what the hub has need not be kept.
+    /// Reads an `ack`, and drops the acknowledged frames.
     pub(crate) fn acked(&mut self, ack: &Value) {
         let id = text(ack, "request_id");
         let Some(work) = self.open.get_mut(&id) else {
@@ -87,20 +86,20 @@ impl Memory {
         }
     }
 
-    /// Whether it keeps something of an answer that was not acknowledged.
+    /// Whether an answer has unacknowledged frames.
     pub(crate) fn keeps(&self, request: &str) -> bool {
         let work = self.open.get(request);
         work.is_some_and(|work| !work.kept.is_empty())
     }
 
-    /// What it has not written the end of.
+    /// Requests without a written end.
     pub(crate) fn unfinished(&self) -> Vec<String> {
         let open = self.open.iter().filter(|(_, work)| !work.is_over);
         open.map(|(id, _)| id.clone()).collect()
     }
 }
 
-impl Work {
+impl OpenAnswer {
     fn forget(&mut self, up_to: u64) {
         let is_later = |frame: &Value| frame["seq"].as_u64().is_some_and(|seq| seq > up_to);
         self.kept.retain(is_later);

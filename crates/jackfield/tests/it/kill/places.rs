@@ -1,8 +1,9 @@
-//! Where callbacks may go, and what they carry, with the settings of a real configuration file (docs/promises.md, The way out).
+//! Allowed destinations and headers of callbacks, with the settings of a real configuration file (docs/promises.md, The
+//! way out).
 
 use crate::kill::{agent::Agent, hub::Hub, platform::relay, receiver::Receiver};
 
-/// The secret is the platform's own; whoever is listed is the platform. The others check the signature.
+/// Listed destinations get the platform's own secret. Other destinations get a signature.
 #[tokio::test]
 async fn the_secret_is_shown_to_trusted_origins_only_and_the_signature_to_all() {
     let (mut trusted, mut other) = (Receiver::start(), Receiver::start());
@@ -18,7 +19,7 @@ async fn the_secret_is_shown_to_trusted_origins_only_and_the_signature_to_all() 
             amy.expect(&request).await;
             amy.done(&request, "answer").await;
             let mut post = receiver.next().await;
-            // The last one before the kill may not have been noted.
+            // The last post before the kill may be repeated.
             while post.request() != request {
                 post.ok().await;
                 post = receiver.next().await;
@@ -28,13 +29,14 @@ async fn the_secret_is_shown_to_trusted_origins_only_and_the_signature_to_all() 
             post.assert_signed(&hub.callback_key());
             post.ok().await;
         }
-        // Both secrets are made once.
+        // Both secrets are created once.
         hub = hub.kill().await.start().await;
         assert_eq!(hub.platform().secret, secret);
     }
 }
 
-/// The base is the operator's word, and so it may be a private address where those of callers may not.
+/// The callback base is set by the operator, so it may be a private address even where callers' URLs
+/// may not.
 #[tokio::test]
 async fn a_callback_without_a_host_goes_to_the_base_also_after_a_kill() {
     let mut receiver = Receiver::start();

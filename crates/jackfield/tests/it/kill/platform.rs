@@ -1,4 +1,4 @@
-//! The platform: it sends relays by plain HTTP, one connection for each, and may hear nothing back.
+//! The platform: sends relays by plain HTTP, each on its own connection, and may get no response.
 
 use std::{io, net::SocketAddr};
 
@@ -10,24 +10,25 @@ use tokio::{
     time::timeout,
 };
 
-/// How many tasks a page of the list has.
+/// Tasks per page of the list.
 const PAGE: usize = 200;
 
-/// Somebody who knows the platform's secret.
+/// A client with the platform's secret.
 #[derive(Debug, Clone)]
 pub(crate) struct Platform {
     pub(crate) addr: SocketAddr,
     pub(crate) secret: String,
 }
 
-/// A request that was written, and whose answer was not read.
-pub(crate) struct Asked(TcpStream);
+/// A written request with an unread response.
+pub(crate) struct SentRequest(TcpStream);
 
-impl Asked {
-    /// The answer: its status and body. Nothing if the hub did not live to write its head.
+impl SentRequest {
+    /// Returns status and body of the response. Returns `None` if the hub was killed before the
+    /// response's head.
     pub(crate) async fn answer(mut self) -> Option<(u16, Value)> {
         let mut bytes = Vec::new();
-        // What came before a cut counts.
+        // Bytes before a cut count.
         timeout(SOON, self.0.read_to_end(&mut bytes))
             .await
             .expect("an answer, or the end of the connection")
@@ -41,13 +42,13 @@ impl Asked {
 }
 
 impl Platform {
-    /// Writes a request and does not wait for its answer.
+    /// Writes a request without waiting for the response.
     pub(crate) async fn send(
         &self,
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> io::Result<Asked> {
+    ) -> io::Result<SentRequest> {
         let Self { addr, secret } = self;
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = format!(
@@ -57,7 +58,7 @@ impl Platform {
         );
         let mut socket = TcpStream::connect(addr).await?;
         socket.write_all(request.as_bytes()).await?;
-        Ok(Asked(socket))
+        Ok(SentRequest(socket))
     }
 
     async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
@@ -68,32 +69,32 @@ impl Platform {
         asked.answer().await.expect("the hub lives")
     }
 
-    /// Posts something; the status and the answer.
+    /// Posts a body; returns status and response.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         self.ask("POST", path, Some(body)).await
     }
 
-    /// Gets something that is there.
+    /// Gets an existing resource.
     pub(crate) async fn get(&self, path: &str) -> Value {
         let (status, body) = self.ask("GET", path, None).await;
         assert_eq!(status, 200, "{path}: {body}");
         body
     }
 
-    /// Sends an async relay, which the hub accepts.
+    /// Sends an async relay, which must be accepted.
     pub(crate) async fn relay(&self, relay: &Value) {
         let (status, answer) = self.post("/api/relay", relay).await;
         let accepted = json!({"accepted": true, "request_id": relay["request_id"]});
         assert_eq!((status, answer), (202, accepted));
     }
 
-    /// What became of a request.
+    /// The status of a request.
     pub(crate) async fn status(&self, agent: &str, request: &str) -> Value {
         let path = format!("/api/task-status?agent_id={agent}&request_id={request}");
         self.get(&path).await
     }
 
-    /// The callbacks that are in the outbox, as many as there are on a page.
+    /// The first page of callbacks in the outbox.
     pub(crate) async fn callbacks(&self, which: &str) -> Vec<Value> {
         let mut page = self.get(&format!("/v1/callbacks?{which}")).await;
         let Value::Array(found) = page["callbacks"].take() else {
@@ -120,7 +121,7 @@ impl Platform {
     }
 }
 
-/// An async relay. Each is a conversation of its own.
+/// An async relay with its own session.
 pub(crate) fn relay(agent: &str, request: &str, callback_url: &str) -> Value {
     json!({
         "agent_id": agent, "session_id": format!("s-{request}"), "request_id": request,
@@ -128,7 +129,7 @@ pub(crate) fn relay(agent: &str, request: &str, callback_url: &str) -> Value {
     })
 }
 
-/// The same, for an agent that may be away.
+/// The same relay, for an agent that may be offline.
 pub(crate) fn patient(mut relay: Value) -> Value {
     relay["wait_online"] = json!("1h");
     relay

@@ -1,4 +1,4 @@
-//! The place that is called back: a plain HTTP server whose every answer the test decides, by post.
+//! The receiver of callbacks: a plain HTTP server. The test controls each response.
 
 use std::collections::HashMap;
 
@@ -16,17 +16,17 @@ use tokio::{
 
 use crate::kill::agent::text;
 
-/// How many posts may wait for the test.
+/// Maximum number of posts waiting for the test.
 const POSTS: usize = 64;
 
-/// A server that is called back.
+/// A server that receives callbacks.
 pub(crate) struct Receiver {
     port: u16,
     posts: mpsc::Receiver<Post>,
     _server: JoinSet<()>,
 }
 
-/// A port at which nobody listens yet: whoever connects is refused.
+/// A bound port without a listener; connections are refused.
 pub(crate) struct Closed(TcpSocket);
 
 impl Closed {
@@ -42,7 +42,7 @@ impl Closed {
         format!("http://{addr}/callback")
     }
 
-    /// Listens from now on.
+    /// Starts to listen.
     pub(crate) fn open(self) -> Receiver {
         let listener = self.0.listen(1024).expect("it listens");
         Receiver::on(listener)
@@ -63,7 +63,7 @@ impl Receiver {
             while let Ok((socket, _)) = listener.accept().await {
                 let sender = sender.clone();
                 connections.spawn(async move {
-                    // A hub that is killed may leave half a request.
+                    // A killed hub may leave half a request.
                     if let Some(post) = Post::read(socket).await {
                         sender.send(post).await.ok();
                     }
@@ -77,31 +77,31 @@ impl Receiver {
         }
     }
 
-    /// Its origin.
+    /// The receiver's origin.
     pub(crate) fn origin(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// A place there.
+    /// A URL of the receiver.
     pub(crate) fn url(&self) -> String {
         format!("{}/callback", self.origin())
     }
 
-    /// The next post, however long it takes.
+    /// Returns the next post, without a timeout.
     pub(crate) async fn wait(&mut self) -> Post {
         self.posts.recv().await.expect("the server runs")
     }
 
-    /// The next post.
+    /// Returns the next post.
     pub(crate) async fn next(&mut self) -> Post {
         let next = timeout(SOON, self.wait()).await;
         next.expect("a callback")
     }
 }
 
-/// One post, unanswered.
+/// A post without a response.
 pub(crate) struct Post {
-    /// With its query.
+    /// The path with its query.
     pub(crate) path: String,
     headers: HashMap<String, String>,
     body: String,
@@ -138,7 +138,7 @@ impl Post {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// By which a receiver knows that it had this one before.
+    /// The idempotency key, by which a receiver detects duplicates.
     pub(crate) fn key(&self) -> &str {
         self.header("idempotency-key").expect("each has one")
     }
@@ -147,12 +147,12 @@ impl Post {
         serde_json::from_str(&self.body).expect("JSON")
     }
 
-    /// The request that it is about.
+    /// The request that the post reports.
     pub(crate) fn request(&self) -> String {
         text(&self.body(), "request_id")
     }
 
-    /// Checks who signed it, as a receiver would, with the key that the operator gave it.
+    /// Checks the signature like a receiver with the operator's key.
     pub(crate) fn assert_signed(&self, key: &str) {
         let signature = self.header("jackfield-signature").expect("it is signed");
         let parts = signature.strip_prefix("t=").expect(signature);
@@ -164,12 +164,12 @@ impl Post {
         assert_eq!(digest, expected);
     }
 
-    /// Takes it.
+    /// Accepts the post.
     pub(crate) async fn ok(self) {
         self.answer("204 No Content", "").await;
     }
 
-    /// Answers it with a status and further header lines.
+    /// Responds with a status and further header lines.
     pub(crate) async fn answer(mut self, status: &str, headers: &str) {
         let answer =
             format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n{headers}\r\n");
@@ -178,7 +178,7 @@ impl Post {
         self.socket.shutdown().await.ok();
     }
 
-    /// Hangs up without a word.
+    /// Closes the connection without a response.
     pub(crate) fn cut(self) {
         drop(self.socket);
     }
@@ -190,22 +190,22 @@ async fn line(socket: &mut BufReader<TcpStream>) -> Option<String> {
     Some(line.strip_suffix("\r\n")?.to_owned())
 }
 
-/// What a receiver has been told, by request. What it is told again must be the same, under the same key.
+/// Received callbacks by request. A repeated callback must have the same body and key.
 #[derive(Default)]
-pub(crate) struct Told(HashMap<String, (String, Value)>);
+pub(crate) struct Deliveries(HashMap<String, (String, Value)>);
 
-impl Told {
-    /// Notes a post, and says whether it was a new one.
+impl Deliveries {
+    /// Records a post, and returns whether it's new.
     pub(crate) fn note(&mut self, post: &Post) -> bool {
-        let told = (post.key().to_owned(), post.body());
+        let deliveries = (post.key().to_owned(), post.body());
         let before = self.0.get(&post.request());
         if let Some(before) = before {
-            assert_eq!(*before, told, "one request has one end");
+            assert_eq!(*before, deliveries, "one request has one end");
         }
-        self.0.insert(post.request(), told).is_none()
+        self.0.insert(post.request(), deliveries).is_none()
     }
 
-    /// What was told of a request.
+    /// The reported result of a request.
     pub(crate) fn of(&self, request: &str) -> Option<&Value> {
         self.0.get(request).map(|(_, body)| body)
     }

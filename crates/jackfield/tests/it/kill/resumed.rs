@@ -8,14 +8,14 @@ use crate::kill::{
     hub::Hub,
     memory::Memory,
     platform::relay,
-    receiver::{Receiver, Told},
+    receiver::{Deliveries, Receiver},
 };
 
-/// A program that goes on with its work when it has another connection.
+/// An agent that continues its work on a new connection.
 struct Resuming {
     memory: Memory,
     raw: Raw,
-    /// What it was told when it registered.
+    /// The hub's reply to the registration.
     registered: Value,
 }
 
@@ -39,12 +39,12 @@ impl Resuming {
         }
     }
 
-    /// Comes back to another hub, with what it remembers.
-    async fn come_back(self, hub: &Hub) -> Self {
+    /// Reconnects to another hub, with its remembered state.
+    async fn reconnect(self, hub: &Hub) -> Self {
         Self::register_with(hub, self.memory).await
     }
 
-    /// The next frame brings this request.
+    /// Checks that the next frame is this request.
     async fn expect(&mut self, request: &str) {
         let frame = self.raw.frame().await;
         let is_it = (&frame["type"], &frame["request_id"]);
@@ -52,12 +52,12 @@ impl Resuming {
         self.memory.begin(request);
     }
 
-    /// Says something of its answer.
-    async fn say(&mut self, frame: Value) {
+    /// Sends a frame of an answer.
+    async fn send_frame(&mut self, frame: Value) {
         self.raw.send(self.memory.keep(frame)).await;
     }
 
-    /// Waits until the hub has all that it said of a request so far.
+    /// Waits until the hub has acknowledged all frames of a request so far.
     async fn acked(&mut self, request: &str) {
         while self.memory.keeps(request) {
             let ack = self.raw.frame().await;
@@ -66,8 +66,8 @@ impl Resuming {
         }
     }
 
-    /// What the hub said of its requests: those that go on, and those that are over.
-    fn told(&self) -> (Value, Value) {
+    /// The hub's reply about the agent's requests: open ones, and gone ones.
+    fn open_and_gone(&self) -> (Value, Value) {
         let resume = &self.registered["resume"];
         (resume["open"].clone(), resume["gone"].clone())
     }
@@ -90,7 +90,7 @@ async fn assert_completed(receiver: &mut Receiver, request: &str, result: &str) 
     post.ok().await;
 }
 
-/// The agent has seen it and said nothing yet.
+/// The agent has read the message and sent no reply yet.
 #[tokio::test]
 async fn a_message_that_the_agent_has_goes_on_and_is_not_sent_again() {
     let mut receiver = Receiver::start();
@@ -99,15 +99,18 @@ async fn a_message_that_the_agent_has_goes_on_and_is_not_sent_again() {
     asked(&hub, "r1", &receiver).await;
     amy.expect("r1").await;
     let hub = hub.kill().await.start().await;
-    let mut amy = amy.come_back(&hub).await;
-    assert_eq!(amy.told().0, json!([{"request_id": "r1", "have": 0}]));
+    let mut amy = amy.reconnect(&hub).await;
+    assert_eq!(
+        amy.open_and_gone().0,
+        json!([{"request_id": "r1", "have": 0}])
+    );
     asked(&hub, "r2", &receiver).await;
     amy.expect("r2").await;
-    amy.say(done("r1", "answer")).await;
+    amy.send_frame(done("r1", "answer")).await;
     assert_completed(&mut receiver, "r1", "answer").await;
 }
 
-/// `sent` is committed before the message is written: it may never have arrived.
+/// `sent` is committed before the message is written, so the message may never have arrived.
 #[tokio::test]
 async fn a_message_that_the_agent_does_not_know_is_sent_again() {
     let mut receiver = Receiver::start();
@@ -115,14 +118,14 @@ async fn a_message_that_the_agent_does_not_know_is_sent_again() {
     let amy = Resuming::register(&hub).await;
     asked(&hub, "r1", &receiver).await;
     let hub = hub.kill().await.start().await;
-    // It never looked at what came.
-    let mut amy = amy.come_back(&hub).await;
+    // The agent never read the message.
+    let mut amy = amy.reconnect(&hub).await;
     amy.expect("r1").await;
-    amy.say(done("r1", "answer")).await;
+    amy.send_frame(done("r1", "answer")).await;
     assert_completed(&mut receiver, "r1", "answer").await;
 }
 
-/// What the hub acknowledged is in its log; what it did not, the agent says again.
+/// Acknowledged frames are in the hub's log; the agent repeats the others.
 #[tokio::test]
 async fn an_answer_goes_on_after_some_pieces_with_nothing_lost_or_doubled() {
     let mut receiver = Receiver::start();
@@ -133,27 +136,27 @@ async fn an_answer_goes_on_after_some_pieces_with_nothing_lost_or_doubled() {
     let mut whole = String::new();
     for round in 0..3 {
         for piece in [format!("{round}a "), format!("{round}b ")] {
-            amy.say(chunk("r1", &piece)).await;
+            amy.send_frame(chunk("r1", &piece)).await;
             whole += &piece;
         }
         amy.acked("r1").await;
-        // This one may be lost with the hub.
+        // The kill may lose this frame.
         let piece = format!("{round}c ");
-        amy.say(chunk("r1", &piece)).await;
+        amy.send_frame(chunk("r1", &piece)).await;
         whole += &piece;
         hub = hub.kill().await.start().await;
-        amy = amy.come_back(&hub).await;
-        let (open, _) = amy.told();
+        amy = amy.reconnect(&hub).await;
+        let (open, _) = amy.open_and_gone();
         let have = open[0]["have"].as_u64().expect("a number");
         assert!((round * 3 + 2..=round * 3 + 3).contains(&have), "{open}");
     }
-    amy.say(done("r1", "")).await;
+    amy.send_frame(done("r1", "")).await;
     assert_completed(&mut receiver, "r1", &whole).await;
     let status = hub.platform().status("amy", "r1").await;
     assert_eq!(status["result"], whole, "{status}");
 }
 
-/// The end was written; whether the hub has it, it says when the agent comes back.
+/// The end was written; after the reconnect the hub says whether it has the end.
 #[tokio::test]
 async fn an_end_that_was_just_written_is_never_lost() {
     const TASKS: usize = 24;
@@ -166,11 +169,12 @@ async fn an_end_that_was_just_written_is_never_lost() {
         amy.expect(request).await;
     }
     for request in &requests {
-        amy.say(done(request, &format!("answer {request}"))).await;
+        amy.send_frame(done(request, &format!("answer {request}")))
+            .await;
     }
     let hub = hub.kill().await.start().await;
-    let amy = amy.come_back(&hub).await;
-    let mut told = Told::default();
+    let amy = amy.reconnect(&hub).await;
+    let mut told = Deliveries::default();
     while told.len() < TASKS {
         let post = receiver.next().await;
         told.note(&post);
@@ -180,12 +184,12 @@ async fn an_end_that_was_just_written_is_never_lost() {
         let told = told.of(request).expect("each was told");
         assert_eq!(told["result"], format!("answer {request}"), "{told}");
     }
-    let (open, gone) = amy.told();
+    let (open, gone) = amy.open_and_gone();
     let count = |list: &Value| list.as_array().map_or(0, Vec::len);
     assert_eq!(count(&open) + count(&gone), TASKS, "{open} {gone}");
 }
 
-/// An agent that resumes is only one if it shows the token of before: another program with its id fails what it had.
+/// Resuming requires the earlier token: another program with the agent's id fails the open requests.
 #[tokio::test]
 async fn another_program_does_not_go_on_with_what_the_first_one_had() {
     let mut receiver = Receiver::start();
@@ -202,7 +206,7 @@ async fn another_program_does_not_go_on_with_what_the_first_one_had() {
     other.expect("r2").await;
 }
 
-/// SIGTERM leaves what an agent resumes to the next hub.
+/// SIGTERM leaves resumable work to the next hub.
 #[tokio::test]
 async fn a_hub_that_stops_leaves_an_answer_to_the_next_one() {
     let mut receiver = Receiver::start();
@@ -210,12 +214,15 @@ async fn a_hub_that_stops_leaves_an_answer_to_the_next_one() {
     let mut amy = Resuming::register(&hub).await;
     asked(&hub, "r1", &receiver).await;
     amy.expect("r1").await;
-    amy.say(chunk("r1", "one ")).await;
+    amy.send_frame(chunk("r1", "one ")).await;
     amy.acked("r1").await;
     let hub = hub.stop().await.start().await;
-    let mut amy = amy.come_back(&hub).await;
-    assert_eq!(amy.told().0, json!([{"request_id": "r1", "have": 1}]));
-    amy.say(chunk("r1", "two")).await;
-    amy.say(done("r1", "")).await;
+    let mut amy = amy.reconnect(&hub).await;
+    assert_eq!(
+        amy.open_and_gone().0,
+        json!([{"request_id": "r1", "have": 1}])
+    );
+    amy.send_frame(chunk("r1", "two")).await;
+    amy.send_frame(done("r1", "")).await;
     assert_completed(&mut receiver, "r1", "one two").await;
 }

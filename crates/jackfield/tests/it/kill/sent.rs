@@ -1,4 +1,4 @@
-//! Killed after a message was written to an agent that cannot resume it.
+//! Killed after a message was written to an agent that can't resume.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::kill::{
     receiver::{Post, Receiver},
 };
 
-/// What the platform is told of a task that its agent had when the hub was killed.
+/// Checks the callback of a task whose agent had the message when the hub was killed.
 fn assert_offline(post: &Post, request: &str) {
     let told = post.body();
     let expected = json!({
@@ -19,7 +19,7 @@ fn assert_offline(post: &Post, request: &str) {
     assert_eq!(told, expected);
 }
 
-/// The agent gets nothing that it had before: what it is asked next is the next thing it gets.
+/// Checks that the agent gets no earlier message again: its next message is the new one.
 async fn assert_nothing_is_run_twice(hub: &Hub, agent: &mut Agent, receiver: &Receiver) {
     let next = relay("amy", "next", &receiver.url());
     hub.platform().relay(&next).await;
@@ -48,7 +48,7 @@ async fn a_message_that_the_agent_has_seen_fails_offline_and_is_never_run_twice(
     assert_nothing_is_run_twice(&hub, &mut amy, &receiver).await;
 }
 
-/// Rule *the rest*: the hub does not know whether the agent has seen it, and does not ask for it twice.
+/// Rule *the rest*: the hub doesn't know whether the agent read the message, and doesn't send it twice.
 #[tokio::test]
 async fn a_message_that_the_agent_may_have_seen_fails_offline_and_is_never_run_twice() {
     let mut receiver = Receiver::start();
@@ -65,7 +65,8 @@ async fn a_message_that_the_agent_may_have_seen_fails_offline_and_is_never_run_t
     assert_nothing_is_run_twice(&hub, &mut amy, &receiver).await;
 }
 
-/// Rule *the rest*: it was accepted as unsent, and sent since, which is committed before the agent gets it.
+/// Rule *the rest*: accepted as unsent, and sent later, which is committed before the agent gets the
+/// message.
 #[tokio::test]
 async fn a_message_that_waited_for_its_agent_is_never_run_twice_either() {
     let mut receiver = Receiver::start();
@@ -96,7 +97,7 @@ async fn half_an_answer_is_none() {
         amy.expect(request).await;
         amy.chunk(request, "half an ").await;
     }
-    // The hub reads what an agent says in its order: once it knows the end of one, it has the half of the other.
+    // The hub reads an agent's frames in order: once it has the end of one answer, it has the half of the other.
     amy.done("r2", "whole").await;
     let whole = receiver.next().await;
     assert_eq!(whole.body()["result"], "whole");
@@ -105,7 +106,7 @@ async fn half_an_answer_is_none() {
     let mut amy = Agent::register(&hub, "amy").await;
     loop {
         let post = receiver.next().await;
-        // That one may not have been noted as delivered.
+        // The first post may not have been stored as delivered.
         if post.request() == "r1" {
             assert_offline(&post, "r1");
             break;
@@ -115,7 +116,7 @@ async fn half_an_answer_is_none() {
     assert_nothing_is_run_twice(&hub, &mut amy, &receiver).await;
 }
 
-/// Rule *the rest*, for an agent that does not come back: the hub waits for it as long as after a cut.
+/// Rule *the rest*, for an agent that stays away: the hub waits as long as after a cut.
 #[tokio::test]
 async fn a_message_of_an_agent_that_never_comes_back_fails_offline() {
     let mut receiver = Receiver::start();
@@ -131,7 +132,7 @@ async fn a_message_of_an_agent_that_never_comes_back_fails_offline() {
     post.ok().await;
 }
 
-/// Rule *the rest*, three times over: an end stays what it was.
+/// Rule *the rest*, three times over: an end never changes.
 #[tokio::test]
 async fn a_hub_that_is_killed_over_and_over_says_the_same_of_a_task() {
     let mut receiver = Receiver::start();

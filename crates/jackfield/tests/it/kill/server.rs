@@ -1,5 +1,5 @@
-//! An A2A server, in both versions, that works on one task and goes on while the hub is away. It never ends by itself: the
-//! test decides what it says, whether it is there, and whether it remembers.
+//! An A2A server, in both versions, that works on a single task and continues while the hub is down. The test controls
+//! its answer, its end, its listener and its memory.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::timeout};
 
-/// Which version it speaks.
+/// The protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speaks {
+pub(crate) enum ProtocolVersion {
     Old,
     New,
 }
@@ -27,40 +27,40 @@ pub(crate) enum Speaks {
 /// The server.
 pub(crate) struct Server {
     addr: SocketAddr,
-    desk: Desk,
+    server_state: ServerState,
     serving: JoinSet<()>,
 }
 
-/// What its requests share.
+/// State shared by all requests.
 #[derive(Clone)]
-struct Desk {
-    speaks: Speaks,
-    work: watch::Sender<Work>,
+struct ServerState {
+    version: ProtocolVersion,
+    work: watch::Sender<TaskState>,
     asked: Arc<Mutex<Vec<String>>>,
-    /// How many are read whose message came.
+    /// Number of received messages.
     begun: watch::Sender<usize>,
 }
 
-/// Where its task stands.
+/// The state of the task.
 #[derive(Clone, Default)]
-struct Work {
+struct TaskState {
     said: String,
     is_over: bool,
     is_forgotten: bool,
 }
 
 impl Server {
-    pub(crate) async fn start(speaks: Speaks) -> Self {
+    pub(crate) async fn start(version: ProtocolVersion) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let desk = Desk {
-            speaks,
+        let server_state = ServerState {
+            version,
             work: watch::Sender::default(),
             asked: Arc::default(),
             begun: watch::Sender::default(),
         };
         let mut server = Self {
             addr: listener.local_addr().expect("an address"),
-            desk,
+            server_state,
             serving: JoinSet::new(),
         };
         server.serve(listener);
@@ -69,12 +69,12 @@ impl Server {
 
     fn serve(&mut self, listener: TcpListener) {
         let url = format!("http://{}/", self.addr);
-        let card = match self.desk.speaks {
-            Speaks::Old => json!({
+        let card = match self.server_state.version {
+            ProtocolVersion::Old => json!({
                 "name": "server", "protocolVersion": "0.3.0", "url": url, "preferredTransport": "JSONRPC",
                 "capabilities": {"streaming": true},
             }),
-            Speaks::New => json!({
+            ProtocolVersion::New => json!({
                 "name": "server", "capabilities": {"streaming": true},
                 "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
             }),
@@ -82,61 +82,65 @@ impl Server {
         let routes = Router::new()
             .route("/.well-known/agent-card.json", get(|| async { Json(card) }))
             .route("/", post(answer))
-            .with_state(self.desk.clone());
+            .with_state(self.server_state.clone());
         self.serving
             .spawn(async move { axum::serve(listener, routes).await.expect("it serves") });
     }
 
-    /// What makes it an agent of a hub.
+    /// The configuration that adds the server to a hub.
     pub(crate) fn config(&self) -> String {
         format!("[[agent]]\nid = \"far\"\nurl = \"http://{}\"\n", self.addr)
     }
 
-    /// Waits until a message has come.
-    pub(crate) async fn is_asked(&self) {
-        let mut begun = self.desk.begun.subscribe();
+    /// Waits for a message.
+    pub(crate) async fn wait_for_message(&self) {
+        let mut begun = self.server_state.begun.subscribe();
         let begun = timeout(SOON, begun.wait_for(|begun| *begun > 0)).await;
         begun.expect("a message").expect("it serves");
     }
 
-    /// It says more of its answer.
-    pub(crate) fn says(&self, words: &str) {
-        let more = |work: &mut Work| work.said.push_str(words);
-        self.desk.work.send_modify(more);
+    /// Sends more of the answer.
+    pub(crate) fn add_text(&self, words: &str) {
+        let more = |work: &mut TaskState| work.said.push_str(words);
+        self.server_state.work.send_modify(more);
     }
 
-    /// It is done.
+    /// Completes the task.
     pub(crate) fn ends(&self) {
-        self.desk.work.send_modify(|work| work.is_over = true);
+        self.server_state
+            .work
+            .send_modify(|work| work.is_over = true);
     }
 
-    /// It does not know its task any more.
+    /// Forgets the task.
     pub(crate) fn forgets(&self) {
-        self.desk.work.send_modify(|work| work.is_forgotten = true);
+        self.server_state
+            .work
+            .send_modify(|work| work.is_forgotten = true);
     }
 
-    /// Nobody listens there any more; the work goes on.
+    /// Stops listening; the work continues.
     pub(crate) async fn leaves(&mut self) {
         self.serving.shutdown().await;
     }
 
-    /// It listens again.
+    /// Listens again.
     pub(crate) async fn returns(&mut self) {
         let listener = TcpListener::bind(self.addr).await.expect("its port");
         self.serve(listener);
     }
 
-    /// The methods that it was asked for.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.desk.asked.lock().clone()
+    /// The methods of all requests.
+    pub(crate) fn methods(&self) -> Vec<String> {
+        self.server_state.asked.lock().clone()
     }
 }
 
-async fn answer(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
+async fn answer(State(server_state): State<ServerState>, Json(body): Json<Value>) -> Response {
     let method = body["method"].as_str().expect("a method").to_owned();
     let id = body["id"].clone();
-    desk.asked.lock().push(method.clone());
-    let work = desk.work.subscribe();
+    server_state.asked.lock().push(method.clone());
+    let work = server_state.work.subscribe();
     let is_forgotten = work.borrow().is_forgotten;
     if method.to_ascii_lowercase().starts_with("task") || method.ends_with("Task") {
         assert_eq!(body["params"]["id"], "t", "{body}");
@@ -147,14 +151,14 @@ async fn answer(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
     }
     match method.as_str() {
         "GetTask" | "tasks/get" => {
-            let task = desk.task(&work.borrow());
+            let task = server_state.task(&work.borrow());
             Json(json!({"jsonrpc": "2.0", "id": id, "result": task})).into_response()
         }
         "SendStreamingMessage" | "message/stream" => {
-            desk.begun.send_modify(|begun| *begun += 1);
-            desk.events(id, work)
+            server_state.begun.send_modify(|begun| *begun += 1);
+            server_state.events(id, work)
         }
-        "SubscribeToTask" if !work.borrow().is_over => desk.events(id, work),
+        "SubscribeToTask" if !work.borrow().is_over => server_state.events(id, work),
         _ => {
             let error = json!({"code": -32004, "message": "not now"});
             Json(json!({"jsonrpc": "2.0", "id": id, "error": error})).into_response()
@@ -162,29 +166,29 @@ async fn answer(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
     }
 }
 
-impl Desk {
-    /// The task, then its words as they come, and its end.
-    fn events(&self, id: Value, work: watch::Receiver<Work>) -> Response {
+impl ServerState {
+    /// Streams the task, then its text, and its end.
+    fn events(&self, id: Value, work: watch::Receiver<TaskState>) -> Response {
         let told = (self.clone(), id, work, None::<usize>);
         let events = stream::unfold(Some(told), |told| async {
-            let (desk, id, mut work, told) = told?;
+            let (server_state, id, mut work, told) = told?;
             let (result, next) = match told {
                 None => {
                     let work = work.borrow_and_update();
-                    (desk.first(&work), Some(work.said.len()))
+                    (server_state.first(&work), Some(work.said.len()))
                 }
                 Some(before) => {
-                    let more = |work: &Work| work.said.len() > before || work.is_over;
+                    let more = |work: &TaskState| work.said.len() > before || work.is_over;
                     let work = work.wait_for(more).await.ok()?;
                     match work.said.get(before..).filter(|words| !words.is_empty()) {
-                        Some(words) => (desk.piece(words), Some(work.said.len())),
-                        None => (desk.end(), None),
+                        Some(words) => (server_state.piece(words), Some(work.said.len())),
+                        None => (server_state.end(), None),
                     }
                 }
             };
             let event = json!({"jsonrpc": "2.0", "id": id, "result": result});
             let event = format!("data: {event}\n\n");
-            let next = next.map(|told| (desk, id, work, Some(told)));
+            let next = next.map(|told| (server_state, id, work, Some(told)));
             Some((Ok::<_, std::convert::Infallible>(event), next))
         });
         let kind = [(CONTENT_TYPE, "text/event-stream")];
@@ -192,44 +196,44 @@ impl Desk {
     }
 
     fn state(&self, is_over: bool) -> &'static str {
-        match (self.speaks, is_over) {
-            (Speaks::Old, false) => "working",
-            (Speaks::Old, true) => "completed",
-            (Speaks::New, false) => "TASK_STATE_WORKING",
-            (Speaks::New, true) => "TASK_STATE_COMPLETED",
+        match (self.version, is_over) {
+            (ProtocolVersion::Old, false) => "working",
+            (ProtocolVersion::Old, true) => "completed",
+            (ProtocolVersion::New, false) => "TASK_STATE_WORKING",
+            (ProtocolVersion::New, true) => "TASK_STATE_COMPLETED",
         }
     }
 
     fn artifact(&self, words: &str) -> Value {
-        let part = match self.speaks {
-            Speaks::Old => json!({"kind": "text", "text": words}),
-            Speaks::New => json!({"text": words}),
+        let part = match self.version {
+            ProtocolVersion::Old => json!({"kind": "text", "text": words}),
+            ProtocolVersion::New => json!({"text": words}),
         };
         json!({"artifactId": "answer", "parts": [part]})
     }
 
-    fn task(&self, work: &Work) -> Value {
+    fn task(&self, work: &TaskState) -> Value {
         let mut task = json!({
             "id": "t", "contextId": "c", "status": {"state": self.state(work.is_over)}, "artifacts": [],
         });
         if !work.said.is_empty() {
             task["artifacts"] = json!([self.artifact(&work.said)]);
         }
-        if self.speaks == Speaks::Old {
+        if self.version == ProtocolVersion::Old {
             task["kind"] = json!("task");
         }
         task
     }
 
-    fn first(&self, work: &Work) -> Value {
-        // Its end comes by itself.
-        let work = Work {
+    fn first(&self, work: &TaskState) -> Value {
+        // The end is sent separately.
+        let work = TaskState {
             is_over: false,
             ..work.clone()
         };
-        match self.speaks {
-            Speaks::Old => self.task(&work),
-            Speaks::New => json!({"task": self.task(&work)}),
+        match self.version {
+            ProtocolVersion::Old => self.task(&work),
+            ProtocolVersion::New => json!({"task": self.task(&work)}),
         }
     }
 
@@ -248,12 +252,12 @@ impl Desk {
     }
 
     fn update(&self, old: &str, new: &str, mut update: Value) -> Value {
-        match self.speaks {
-            Speaks::Old => {
+        match self.version {
+            ProtocolVersion::Old => {
                 update["kind"] = json!(old);
                 update
             }
-            Speaks::New => json!({new: update}),
+            ProtocolVersion::New => json!({new: update}),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pings of peers that offer none themselves, as some libraries are set up.
+//! Pings from peers that don't answer pings themselves, as some libraries are configured.
 
 use libp2p::{
     SwarmBuilder, noise, ping,
@@ -9,7 +9,7 @@ use libp2p::{
 use super::*;
 use crate::streams;
 
-/// A peer that answers no pings: it knows no protocol at all.
+/// A peer without any protocol, so it doesn't answer pings.
 fn silent() -> Swarm<streams::Behaviour> {
     SwarmBuilder::with_new_identity()
         .with_tokio()
@@ -57,19 +57,19 @@ async fn ping_on(mut stream: Stream, ping: [u8; 32]) -> Stream {
 #[tokio::test]
 async fn a_peer_that_refuses_to_be_pinged_gets_its_own_pings_answered() {
     in_time(async {
-        let server = Rig::listening(TCP).await;
+        let server = TestNode::listening(TCP).await;
         let (to, mut swarm) = (server.node.peer_id(), silent());
         swarm.dial(server.node.addresses()[0].clone()).unwrap();
         while !matches!(
             swarm.select_next_some().await,
             SwarmEvent::ConnectionEstablished { .. }
         ) {}
-        // The server pings first of all; by the third round trip it has heard that nobody answers.
+        // The server pings first; by the third round trip it knows that the peer doesn't answer.
         for round in 0..10 {
             let stream = ping_once(&mut swarm, to, [round; 32]).await;
             drop(stream);
         }
-        // On one stream too, with others open beside it.
+        // Repeated pings on a single stream, with other streams open.
         let mut open = Vec::new();
         for round in 0..2 * u8::try_from(limits::PINGS).unwrap() {
             open.push(ping_once(&mut swarm, to, [round; 32]).await);

@@ -1,53 +1,53 @@
-//! Nodes that meet through a third one.
+//! Nodes that connect through a relay.
 
 use super::*;
 
-async fn relay(key: Keypair, address: &str) -> Rig {
+async fn relay(key: Keypair, address: &str) -> TestNode {
     let config = NodeConfig {
         relay_server: Some(RelayLimits::default()),
         ..config(address)
     };
-    Rig::with(config, key).await
+    TestNode::with(config, key).await
 }
 
 /// The address of a peer through a relay.
-fn through(relay: &Rig, peer: PeerId) -> Multiaddr {
+fn through(relay: &TestNode, peer: PeerId) -> Multiaddr {
     relay.node.addresses()[0]
         .clone()
         .with(Protocol::P2pCircuit)
         .with(Protocol::P2p(peer))
 }
 
-/// A node that cannot be dialled.
-async fn hidden() -> Rig {
-    Rig::with(NodeConfig::default(), Keypair::generate_ed25519()).await
+/// A node that can't be dialled.
+async fn hidden() -> TestNode {
+    TestNode::with(NodeConfig::default(), Keypair::generate_ed25519()).await
 }
 
 #[tokio::test]
 async fn a_peer_that_nobody_can_dial_is_called_through_a_relay() {
     in_time(async {
         let relay = relay(Keypair::generate_ed25519(), TCP).await;
-        let (guest, caller) = (hidden().await, hidden().await);
-        guest.echo();
-        relay.node.allow_relay(guest.node.peer_id(), true);
-        let mut place = guest
+        let (relayed, caller) = (hidden().await, hidden().await);
+        relayed.echo();
+        relay.node.allow_relay(relayed.node.peer_id(), true);
+        let mut reservation = relayed
             .node
             .reserve(relay.node.addresses()[0].clone())
             .unwrap();
-        assert!(place.held().await);
-        let at = through(&relay, guest.node.peer_id());
+        assert!(reservation.held().await);
+        let at = through(&relay, relayed.node.peer_id());
         assert!(
-            guest.node.addresses().contains(&at),
+            relayed.node.addresses().contains(&at),
             "{:?}",
-            guest.node.addresses()
+            relayed.node.addresses()
         );
 
-        let peer = guest.node.peer_id();
+        let peer = relayed.node.peer_id();
         let request = json(MIB);
         let answer = echo_through(&caller.node, peer, &[at], &request).await;
         assert!(answer == request);
         assert!(caller.node.peer(peer).unwrap().is_relayed);
-        assert!(guest.node.peer(caller.node.peer_id()).unwrap().is_relayed);
+        assert!(relayed.node.peer(caller.node.peer_id()).unwrap().is_relayed);
     })
     .await;
 }
@@ -56,16 +56,16 @@ async fn a_peer_that_nobody_can_dial_is_called_through_a_relay() {
 async fn behind_a_relay_the_source_of_a_stream_is_unknown() {
     in_time(async {
         let relay = relay(Keypair::generate_ed25519(), TCP).await;
-        let (guest, caller) = (hidden().await, hidden().await);
-        let mut incoming = guest.node.accept(ECHO).unwrap();
-        relay.node.allow_relay(guest.node.peer_id(), true);
-        let mut place = guest
+        let (relayed, caller) = (hidden().await, hidden().await);
+        let mut incoming = relayed.node.accept(ECHO).unwrap();
+        relay.node.allow_relay(relayed.node.peer_id(), true);
+        let mut reservation = relayed
             .node
             .reserve(relay.node.addresses()[0].clone())
             .unwrap();
-        assert!(place.held().await);
-        let at = through(&relay, guest.node.peer_id());
-        let peer = guest.node.peer_id();
+        assert!(reservation.held().await);
+        let at = through(&relay, relayed.node.peer_id());
+        let peer = relayed.node.peer_id();
         let _stream = caller.node.open(peer, &[at], &[ECHO]).await.unwrap();
         let inbound = incoming.next().await.unwrap();
         assert_eq!(inbound.peer, caller.node.peer_id());
@@ -80,17 +80,17 @@ async fn a_relay_has_places_only_for_those_it_knows() {
         let relay = relay(Keypair::generate_ed25519(), TCP).await;
         let stranger = hidden().await;
         let at = relay.node.addresses()[0].clone();
-        let place = stranger.node.reserve(at).unwrap();
-        let mut state = place.watch();
+        let reservation = stranger.node.reserve(at).unwrap();
+        let mut state = reservation.watch();
         let lost = state
             .wait_for(|state| matches!(state, ReservationState::Lost(_)))
             .await;
         drop(lost.unwrap());
         assert!(stranger.node.addresses().is_empty());
-        // It is asked for again, and given now.
+        // The node asks for a reservation again, and gets it.
         relay.node.allow_relay(stranger.node.peer_id(), true);
-        let mut place = place;
-        assert!(place.held().await);
+        let mut reservation = reservation;
+        assert!(reservation.held().await);
     })
     .await;
 }
@@ -98,19 +98,19 @@ async fn a_relay_has_places_only_for_those_it_knows() {
 #[tokio::test]
 async fn whoever_the_operator_lets_in_has_a_place_before_anybody_knows_it() {
     in_time(async {
-        let guest = hidden().await;
+        let relayed = hidden().await;
         let limits = RelayLimits {
-            allowed: Allowed::only(&[guest.node.peer_id().to_string()]).unwrap(),
+            allowed: Allowed::only(&[relayed.node.peer_id().to_string()]).unwrap(),
             ..RelayLimits::default()
         };
         let config = NodeConfig {
             relay_server: Some(limits),
             ..config(TCP)
         };
-        let relay = Rig::with(config, Keypair::generate_ed25519()).await;
+        let relay = TestNode::with(config, Keypair::generate_ed25519()).await;
         let at = relay.node.addresses()[0].clone();
-        let place = guest.node.reserve(at).unwrap();
-        let mut state = place.watch();
+        let reservation = relayed.node.reserve(at).unwrap();
+        let mut state = reservation.watch();
         let first = state.wait_for(|state| *state != ReservationState::Asking);
         assert_eq!(*first.await.unwrap(), ReservationState::Held);
     })
@@ -128,16 +128,16 @@ async fn a_relay_for_programs_of_this_machine_has_no_place_for_whom_it_dialled_i
             relay_server: Some(limits),
             ..config(TCP)
         };
-        let relay = Rig::with(config_of_relay, Keypair::generate_ed25519()).await;
+        let relay = TestNode::with(config_of_relay, Keypair::generate_ed25519()).await;
         let at = relay.node.addresses()[0].clone();
-        let (came, dialled) = (hidden().await, Rig::listening(TCP).await);
+        let (came, dialled) = (hidden().await, TestNode::listening(TCP).await);
         let there = dialled.node.addresses()[0].clone();
         relay.node.connect(there).await.unwrap();
-        for (guest, has_place) in [(came, true), (dialled, false)] {
-            let place = guest.node.reserve(at.clone()).unwrap();
-            let mut state = place.watch();
+        for (relayed, is_granted) in [(came, true), (dialled, false)] {
+            let reservation = relayed.node.reserve(at.clone()).unwrap();
+            let mut state = reservation.watch();
             let first = state.wait_for(|state| *state != ReservationState::Asking);
-            assert_eq!(*first.await.unwrap() == ReservationState::Held, has_place);
+            assert_eq!(*first.await.unwrap() == ReservationState::Held, is_granted);
         }
     })
     .await;
@@ -146,16 +146,16 @@ async fn a_relay_for_programs_of_this_machine_has_no_place_for_whom_it_dialled_i
 #[tokio::test]
 async fn a_node_that_is_no_relay_gives_no_place() {
     in_time(async {
-        let (plain, guest) = (Rig::listening(TCP).await, hidden().await);
-        plain.node.allow_relay(guest.node.peer_id(), true);
-        let place = guest
+        let (plain, relayed) = (TestNode::listening(TCP).await, hidden().await);
+        plain.node.allow_relay(relayed.node.peer_id(), true);
+        let reservation = relayed
             .node
             .reserve(plain.node.addresses()[0].clone())
             .unwrap();
-        let mut state = place.watch();
-        let told = state.wait_for(|state| *state == ReservationState::NoRelay);
-        drop(told.await.unwrap());
-        assert!(guest.node.peer(plain.node.peer_id()).is_some());
+        let mut state = reservation.watch();
+        let no_relay = state.wait_for(|state| *state == ReservationState::NoRelay);
+        drop(no_relay.await.unwrap());
+        assert!(relayed.node.peer(plain.node.peer_id()).is_some());
     })
     .await;
 }
@@ -165,24 +165,24 @@ async fn a_place_is_taken_again_after_the_relay_restarts() {
     in_time(async {
         let key = Keypair::generate_ed25519();
         let first = relay(key.clone(), TCP).await;
-        let (guest, caller) = (hidden().await, hidden().await);
-        guest.echo();
-        let peer = guest.node.peer_id();
+        let (relayed, caller) = (hidden().await, hidden().await);
+        relayed.echo();
+        let peer = relayed.node.peer_id();
         first.node.allow_relay(peer, true);
         let at = first.node.addresses()[0].clone();
-        let mut place = guest.node.reserve(at.clone()).unwrap();
-        assert!(place.held().await);
+        let mut reservation = relayed.node.reserve(at.clone()).unwrap();
+        assert!(reservation.held().await);
         first.stop().await;
-        let mut state = place.watch();
+        let mut state = reservation.watch();
         let lost = state
             .wait_for(|state| matches!(state, ReservationState::Lost(_)))
             .await;
         drop(lost.unwrap());
-        assert!(guest.node.addresses().is_empty());
+        assert!(relayed.node.addresses().is_empty());
 
         let second = relay(key, &at.to_string()).await;
         second.node.allow_relay(peer, true);
-        assert!(place.held().await);
+        assert!(reservation.held().await);
         let at = through(&second, peer);
         assert_eq!(
             echo_through(&caller.node, peer, &[at], b"[2]").await,
@@ -196,21 +196,21 @@ async fn a_place_is_taken_again_after_the_relay_restarts() {
 async fn a_place_that_is_given_up_leads_nowhere() {
     in_time(async {
         let relay = relay(Keypair::generate_ed25519(), TCP).await;
-        let (guest, caller) = (hidden().await, hidden().await);
-        guest.echo();
-        let peer = guest.node.peer_id();
+        let (relayed, caller) = (hidden().await, hidden().await);
+        relayed.echo();
+        let peer = relayed.node.peer_id();
         relay.node.allow_relay(peer, true);
-        let mut news = relay.node.watch();
-        let mut place = guest
+        let mut peer_events = relay.node.watch();
+        let mut reservation = relayed
             .node
             .reserve(relay.node.addresses()[0].clone())
             .unwrap();
-        assert!(place.held().await);
+        assert!(reservation.held().await);
         let at = through(&relay, peer);
-        drop(place);
-        guest.node.disconnect(relay.node.peer_id());
+        drop(reservation);
+        relayed.node.disconnect(relay.node.peer_id());
         while !matches!(
-            next_event(&mut news).await,
+            next_event(&mut peer_events).await,
             PeerEvent::Disconnected { peer: it, .. } if it == peer
         ) {}
         let opened = caller.node.open(peer, &[at], &[ECHO]).await;

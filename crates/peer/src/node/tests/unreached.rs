@@ -1,4 +1,4 @@
-//! Why a peer is not reached, in one line; and addresses that are tried although the peer is connected.
+//! Error messages for unreachable peers; and dialling further addresses of a connected peer.
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
@@ -7,8 +7,8 @@ use tokio::{
 
 use super::*;
 
-/// What is said of an address that does not lead to a peer.
-async fn told(client: &Node, at: &str, peer: PeerId) -> String {
+/// The error for an address that doesn't lead to the peer.
+async fn dial_error(client: &Node, at: &str, peer: PeerId) -> String {
     let at: Multiaddr = format!("{at}/p2p/{peer}").parse().unwrap();
     let text = client.connect_by(at).await.unwrap_err().to_string();
     assert!(!text.contains('\n'), "{text}");
@@ -18,7 +18,7 @@ async fn told(client: &Node, at: &str, peer: PeerId) -> String {
 #[tokio::test]
 async fn who_dials_in_vain_is_told_why_in_one_line() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (TestNode::listening(TCP).await, TestNode::listening(TCP).await);
         let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = http.local_addr().unwrap().port();
         let mut serving = JoinSet::new();
@@ -26,28 +26,28 @@ async fn who_dials_in_vain_is_told_why_in_one_line() {
             loop {
                 let (mut tcp, _) = http.accept().await.unwrap();
                 tcp.read_exact(&mut [0; 8]).await.unwrap();
-                let told = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Mon, 16 Nov 2026 12:00:00 GMT\r\n\r\n";
-                tcp.write_all(told).await.unwrap();
-                // Until the other side has read it, and goes.
+                let response = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Mon, 16 Nov 2026 12:00:00 GMT\r\n\r\n";
+                tcp.write_all(response).await.unwrap();
+                // Waits until the client has read the response and disconnects.
                 tokio::io::copy(&mut tcp, &mut tokio::io::sink()).await.ok();
             }
         });
         let at = format!("/ip4/127.0.0.1/tcp/{port}");
-        let meant = PeerId::random();
+        let wanted = PeerId::random();
         assert_eq!(
-            told(&client.node, &at, meant).await,
+            dial_error(&client.node, &at, wanted).await,
             format!(
-                "cannot connect with {at}/p2p/{meant}: what answers there does not speak libp2p; a hub's libp2p port is one above its HTTP port"
+                "cannot connect with {at}/p2p/{wanted}: what answers there does not speak libp2p; a hub's libp2p port is one above its HTTP port"
             )
         );
         let at = server.node.addresses()[0].to_string();
         let at = &at[..at.find("/p2p/").unwrap()];
-        let another = told(&client.node, at, meant).await;
+        let another = dial_error(&client.node, at, wanted).await;
         let id = server.node.peer_id();
         assert!(another.ends_with(&format!("another peer answers there: {id}")), "{another}");
         server.stop().await;
-        let nobody = told(&client.node, at, meant).await;
-        assert!(nobody.ends_with("nobody listens there"), "{nobody}");
+        let refused = dial_error(&client.node, at, wanted).await;
+        assert!(refused.ends_with("nobody listens there"), "{refused}");
     })
     .await;
 }
@@ -55,7 +55,10 @@ async fn who_dials_in_vain_is_told_why_in_one_line() {
 #[tokio::test]
 async fn an_address_is_tried_although_the_peer_is_connected_by_another() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         server.echo();
         let (peer, at) = (server.node.peer_id(), server.node.addresses());
         client.node.connect(at[0].clone()).await.unwrap();
@@ -66,7 +69,7 @@ async fn an_address_is_tried_although_the_peer_is_connected_by_another() {
             matches!(tried, Err(StreamOpenError::Unreachable(_))),
             "{tried:?}"
         );
-        // Whoever only wants the peer has it.
+        // Connecting to the peer itself succeeds: it's already connected.
         client.node.connect(wrong).await.unwrap();
         for _ in 0..2 * limits::CONNECTIONS_PER_PEER {
             client.node.connect_by(at[0].clone()).await.unwrap();
@@ -79,19 +82,22 @@ async fn an_address_is_tried_although_the_peer_is_connected_by_another() {
 #[tokio::test]
 async fn a_peer_that_closes_a_connection_at_once_is_dialled_once_again() {
     in_time(async {
-        let (server, client) = (Rig::listening(TCP).await, Rig::listening(TCP).await);
+        let (server, client) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
         server.echo();
-        let behind = ip_and_port(&server.node.addresses()[0]);
-        let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let at = door.local_addr().unwrap();
+        let server_addr = ip_and_port(&server.node.addresses()[0]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
         let mut keeping = JoinSet::new();
         keeping.spawn(async move {
-            // As published peers do with one connection more than they take in a second.
-            drop(door.accept().await.unwrap());
-            let (mut outer, _) = door.accept().await.unwrap();
-            let mut inner = TcpStream::connect(behind).await.unwrap();
+            // Published peers do the same with connections beyond their rate limit.
+            drop(listener.accept().await.unwrap());
+            let (mut outer, _) = listener.accept().await.unwrap();
+            let mut inner = TcpStream::connect(server_addr).await.unwrap();
             copy_bidirectional(&mut outer, &mut inner).await.ok();
-            door
+            listener
         });
         let peer = server.node.peer_id();
         let at: Multiaddr = format!("/ip4/127.0.0.1/tcp/{}/p2p/{peer}", at.port())
@@ -108,16 +114,19 @@ async fn a_peer_that_closes_a_connection_at_once_is_dialled_once_again() {
 #[tokio::test]
 async fn a_door_that_is_always_closed_at_once_is_told_so() {
     in_time(async {
-        let client = Rig::listening(TCP).await;
-        let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let at = format!("/ip4/127.0.0.1/tcp/{}", door.local_addr().unwrap().port());
+        let client = TestNode::listening(TCP).await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = format!(
+            "/ip4/127.0.0.1/tcp/{}",
+            listener.local_addr().unwrap().port()
+        );
         let mut keeping = JoinSet::new();
         keeping.spawn(async move {
             loop {
-                drop(door.accept().await.unwrap());
+                drop(listener.accept().await.unwrap());
             }
         });
-        let text = told(&client.node, &at, PeerId::random()).await;
+        let text = dial_error(&client.node, &at, PeerId::random()).await;
         assert!(text.contains("closed there at once"), "{text}");
     })
     .await;
@@ -130,13 +139,13 @@ async fn what_a_relay_has_no_way_to_is_told_in_our_own_words() {
             relay_server: Some(RelayLimits::default()),
             ..config(TCP)
         };
-        let relay = Rig::with(config, Keypair::generate_ed25519()).await;
-        let client = Rig::listening(TCP).await;
+        let relay = TestNode::with(config, Keypair::generate_ed25519()).await;
+        let client = TestNode::listening(TCP).await;
         let at = relay.node.addresses()[0].to_string();
-        let text = told(&client.node, &format!("{at}/p2p-circuit"), PeerId::random()).await;
+        let text = dial_error(&client.node, &format!("{at}/p2p-circuit"), PeerId::random()).await;
         assert!(text.ends_with("it is not connected with it"), "{text}");
         relay.stop().await;
-        let text = told(&client.node, &format!("{at}/p2p-circuit"), PeerId::random()).await;
+        let text = dial_error(&client.node, &format!("{at}/p2p-circuit"), PeerId::random()).await;
         assert!(text.ends_with("or never was"), "{text}");
     })
     .await;

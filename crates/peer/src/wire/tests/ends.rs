@@ -1,4 +1,4 @@
-//! Where values end, whatever pieces they come in.
+//! Finding the end of a JSON value, regardless of how it's split.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn a_value_is_complete_with_its_last_bracket_and_not_before() {
         let (last, before) = text.as_bytes().split_last().unwrap();
         for byte in before {
             assert_eq!(end.feed(&[*byte]), Ok(false), "{text}");
-            // What is cut here is not complete.
+            // A cut value is incomplete.
             assert!(end.finish().is_err(), "{text}");
         }
         assert_eq!(end.feed(&[*last]), Ok(true), "{text}");
@@ -101,7 +101,7 @@ fn brackets_and_bytes_are_counted_while_they_come() {
         (400, "the body is nested deeper than 64 levels".into())
     );
     assert_eq!(end().feed(nested(64).as_bytes()), Ok(true));
-    // Brackets in a string are none.
+    // Brackets inside a string don't count.
     let text = format!("[\"{}\"]", "[".repeat(100));
     assert_eq!(end().feed(text.as_bytes()), Ok(true));
 
@@ -142,7 +142,7 @@ fn near_json() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(byte, 0..24)
 }
 
-/// Feeds pieces of the given size; what comes out when all is fed or something is refused.
+/// Feeds pieces of the given size. Returns whether the value is complete, or the first error.
 fn feed_in_pieces(bytes: &[u8], size: usize) -> Result<bool, PeerInputError> {
     let mut end = end();
     let mut is_complete = false;
@@ -161,7 +161,7 @@ proptest! {
         };
         let is_scalar = !(json.is_object() || json.is_array() || json.is_string());
         prop_assert_eq!(feed_in_pieces(text.as_bytes(), size), Ok(!is_scalar));
-        // No beginning of it is complete, unless the parser takes it too.
+        // No prefix is complete, unless the parser accepts the prefix too.
         for cut in 0..text.len() {
             let bytes = &text.as_bytes()[..cut];
             let is_value = serde_json::from_slice::<Value>(bytes).is_ok();

@@ -1,11 +1,11 @@
-//! Streams of frames: what is written, what is read, and how they end.
+//! Streams of frames: writing, reading, and their ends.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::wire::frame::{Frame, FrameReader, FrameStreamEnd, FrameWriter};
 
-/// How long a line or a body may be here.
+/// Size limit of a line or a body in these tests.
 const MAX: usize = 1 << 20;
 
 /// Reads a whole stream in pieces of the given size.
@@ -20,7 +20,7 @@ fn read(bytes: &[u8], size: usize) -> Result<(Vec<Frame>, FrameStreamEnd), PeerI
     Ok((frames, verdict))
 }
 
-/// The answer that frames give: what the result holds, or the chunks.
+/// The answer of a list of frames: the result's content, or the joined chunks.
 fn answer(frames: &[Frame]) -> String {
     let Some(Frame::Result { data }) = frames.last() else {
         panic!("no result");
@@ -168,10 +168,10 @@ fn a_stream_without_a_last_frame_was_cut() {
         assert_eq!(frames.len(), kept);
         assert_eq!(verdict, FrameStreamEnd::Cut);
     }
-    // Cut inside the last one.
+    // Cut inside the last frame.
     let (frames, verdict) = read(&STREAM.as_bytes()[..STREAM.len() - 3], 5).unwrap();
     assert_eq!((frames.len(), verdict), (5, FrameStreamEnd::Cut));
-    // The line break of the last one may be missing.
+    // The line break after the last frame is optional.
     let (frames, verdict) = read(STREAM.trim_end().as_bytes(), 5).unwrap();
     assert_eq!((frames.len(), verdict), (6, FrameStreamEnd::Complete));
 }

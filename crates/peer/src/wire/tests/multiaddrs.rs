@@ -1,4 +1,4 @@
-//! Whose an address is and where it leads.
+//! Peer id and destination of an address.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ fn peer_ids_are_letters_and_digits() {
     }
 }
 
-/// Enough of a judgement for these tests; the real one is the kit's.
+/// Simplified check for these tests; the real check is in `kit`.
 fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => !(ip.is_private() || ip.is_loopback() || ip.is_unspecified()),

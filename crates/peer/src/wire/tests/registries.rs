@@ -1,4 +1,4 @@
-//! The registry's bodies in the shapes of every generation of the original.
+//! Bodies of registry requests, in the shapes of every generation of the original.
 
 use super::*;
 use crate::wire::registry::find::{FoundAgent, FoundTool, read_goal, write_agents, write_tools};

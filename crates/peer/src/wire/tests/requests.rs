@@ -1,4 +1,4 @@
-//! Requests: as the seed has them, as its clients send them, and what is refused.
+//! Handoff requests: from the specification, from its clients, and refused ones.
 
 use proptest::prelude::*;
 
@@ -18,12 +18,12 @@ fn refused(text: &str) -> (u16, String) {
     }
 }
 
-/// A request with one more field.
+/// A request with an additional field.
 fn with(field: &str) -> String {
     format!(r#"{{"method":"POST","path":"/p",{field}}}"#)
 }
 
-/// The input, if it is text.
+/// The input, if it's text.
 fn text_of(request: &HandOff) -> Option<&str> {
     match &request.input {
         Some(Data::Text(text)) => Some(text),
@@ -31,7 +31,7 @@ fn text_of(request: &HandOff) -> Option<&str> {
     }
 }
 
-/// The input, if it is JSON.
+/// The input, if it's JSON.
 fn data_of(request: &HandOff) -> Option<&str> {
     match &request.input {
         Some(Data::Json(raw)) => Some(raw.get()),
@@ -232,10 +232,10 @@ fn params_are_judged_only_where_the_path_has_a_place_for_them() {
         let expected = (code, format!("field {sentence}"));
         assert_eq!((fault.code, fault.to_string()), expected, "{path}");
     }
-    // What is passed on is what was said, but for null, which is nothing.
+    // All fields are passed on unchanged, except null, which is dropped.
     let written = value(&read(&text("/p")).to_json());
-    let said = value(&params.replace(r#""b":null,"#, ""));
-    assert_eq!(written["params"], said);
+    let expected_params = value(&params.replace(r#""b":null,"#, ""));
+    assert_eq!(written["params"], expected_params);
 }
 
 #[test]
@@ -309,11 +309,11 @@ fn json_goes_to_peers_of_the_seed_as_a_string_and_to_those_that_answer_in_frames
         (Data::from_text("hello"), r#""hello""#, r#""hello""#),
     ] {
         request.input = Some(input);
-        let told = |input: &str| {
+        let wire_json = |input: &str| {
             format!(r#"{{"method":"POST","path":"/x","params":{{}},"input_data":{input}}}"#)
         };
-        assert_eq!(request.to_json(), told(seed));
-        assert_eq!(request.to_framed_json(), told(framed));
+        assert_eq!(request.to_json(), wire_json(seed));
+        assert_eq!(request.to_framed_json(), wire_json(framed));
     }
 }
 

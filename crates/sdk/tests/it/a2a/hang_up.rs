@@ -1,4 +1,4 @@
-//! Callers that hang up, at a plain axum server.
+//! Callers that disconnect from a plain axum server.
 
 use std::net::SocketAddr;
 
@@ -14,28 +14,28 @@ use tokio::{
 
 use crate::a2a::server::message;
 
-/// What a handler went through.
+/// Progress of a handler.
 #[derive(Debug, PartialEq)]
-enum Seen {
+enum Progress {
     Begun,
     Dropped,
 }
 
-struct Guard(mpsc::Sender<Seen>);
+struct Guard(mpsc::Sender<Progress>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.0.try_send(Seen::Dropped).ok();
+        self.0.try_send(Progress::Dropped).ok();
     }
 }
 
-async fn serving() -> (SocketAddr, mpsc::Receiver<Seen>, JoinSet<()>) {
+async fn serving() -> (SocketAddr, mpsc::Receiver<Progress>, JoinSet<()>) {
     let (tells, seen) = mpsc::channel(16);
     let agent = Agent::new("my-agent").on_message(move |_, reply| {
         let guard = Guard(tells.clone());
         async move {
             reply.text("working").await?;
-            guard.0.try_send(Seen::Begun)?;
+            guard.0.try_send(Progress::Begun)?;
             std::future::pending().await
         }
     });
@@ -47,7 +47,7 @@ async fn serving() -> (SocketAddr, mpsc::Receiver<Seen>, JoinSet<()>) {
     (address, seen, server)
 }
 
-async fn next(seen: &mut mpsc::Receiver<Seen>) -> Seen {
+async fn next(seen: &mut mpsc::Receiver<Progress>) -> Progress {
     timeout(SOON, seen.recv()).await.unwrap().unwrap()
 }
 
@@ -62,13 +62,13 @@ async fn a_caller_that_hangs_up_drops_the_handler_on_either_route() {
             body.len()
         );
         socket.write_all((head + &body).as_bytes()).await.unwrap();
-        assert_eq!(next(&mut seen).await, Seen::Begun);
+        assert_eq!(next(&mut seen).await, Progress::Begun);
         if route == "stream" {
             let mut buffer = [0; 1024];
             let read = timeout(SOON, socket.read(&mut buffer)).await.unwrap();
             assert!(read.unwrap() > 0);
         }
         drop(socket);
-        assert_eq!(next(&mut seen).await, Seen::Dropped, "{route}");
+        assert_eq!(next(&mut seen).await, Progress::Dropped, "{route}");
     }
 }

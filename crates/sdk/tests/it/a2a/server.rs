@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tower::ServiceExt as _;
 
-/// A message as it stands in the seed, for an agent.
+/// The message in the documentation of Agno's dialect, addressed to an agent.
 pub(crate) fn message(agent: &str) -> String {
     let body = r#"{
     "jsonrpc": "2.0",
@@ -45,7 +45,7 @@ async fn request(router: &Router, method: Method, path: &str, body: String) -> (
         .method(method)
         .uri(path)
         .header("Content-Type", "application/json")
-        // From elsewhere, and nothing to this server.
+        // A token for another server; this server ignores tokens.
         .header("Authorization", "Bearer whatever")
         .body(Body::from(body))
         .unwrap();
@@ -60,18 +60,18 @@ async fn post(router: &Router, path: &str, agent: &str) -> (StatusCode, Value) {
     request(router, Method::POST, path, message(agent)).await
 }
 
-fn says(id: &str, words: &'static str) -> Agent {
+fn agent_saying(id: &str, words: &'static str) -> Agent {
     Agent::new(id).on_message(move |_, reply| async move { Ok(reply.text(words).await?) })
 }
 
-/// The words of an answer.
+/// The text of a response.
 fn words(answer: &Value) -> &Value {
     &answer["result"]["task"]["history"][1]["parts"][0]["text"]
 }
 
 #[tokio::test]
 async fn one_agent_is_served_in_one_line() {
-    let router = says("my-agent", "Hello from agent!").into_a2a_router("/a2a");
+    let router = agent_saying("my-agent", "Hello from agent!").into_a2a_router("/a2a");
     let router = router.unwrap();
     let (status, answer) = post(&router, "/a2a/message/send", "my-agent").await;
     assert_eq!(status, StatusCode::OK);
@@ -94,22 +94,22 @@ async fn a_word_in_passing_is_a_completed_task() {
 
 #[tokio::test]
 async fn agents_teams_and_workflows_have_one_space_of_ids() {
-    let team = Team::new("team").member(says("member", "hi"));
+    let team = Team::new("team").member(agent_saying("member", "hi"));
     let workflow = Workflow::new("workflow").step("step", |text| async move { Ok(text + "!") });
-    let agents = [says("agent", "hello"), team.into(), workflow.into()];
+    let agents = [agent_saying("agent", "hello"), team.into(), workflow.into()];
     let router = a2a::serve(agents).into_router("/a2a").unwrap();
-    for (id, said) in [
+    for (id, expected) in [
         ("agent", "hello"),
         ("team", "member:\nhi"),
         ("workflow", "Hello!!"),
     ] {
         let (_, answer) = post(&router, "/a2a/message/send", id).await;
-        assert_eq!(words(&answer), said);
+        assert_eq!(words(&answer), expected);
     }
     let (status, answer) = post(&router, "/a2a/message/send", "member").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    let nobody = json!({"code": -32000, "message": "entity 'member' not found"});
-    assert_eq!(answer["error"], nobody, "members are nobody outside");
+    let not_found = json!({"code": -32000, "message": "entity 'member' not found"});
+    assert_eq!(answer["error"], not_found, "members are nobody outside");
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn the_routes_lie_where_the_prefix_says_and_leave_the_rest_to_others() {
         let own = Router::new()
             .route("/health", get(async || "ok"))
             .fallback(async || (StatusCode::IM_A_TEAPOT, "not here"));
-        let routes = says("a", "hi").into_a2a_router(prefix).unwrap();
+        let routes = agent_saying("a", "hi").into_a2a_router(prefix).unwrap();
         let router = own.merge(routes);
         let send = format!("{base}/message/send");
         let (_, answer) = post(&router, &send, "a").await;
@@ -146,7 +146,7 @@ async fn the_routes_lie_where_the_prefix_says_and_leave_the_rest_to_others() {
 #[tokio::test]
 async fn an_agent_has_a_card_where_the_server_knows_its_url() {
     let well_known = "/own/agents/my-agent/.well-known/agent-card.json";
-    let server = || a2a::serve([says("my-agent", "hi")]);
+    let server = || a2a::serve([agent_saying("my-agent", "hi")]);
     let router = server()
         .public_url("https://me.example.com/")
         .into_router("/own");
@@ -164,10 +164,10 @@ async fn an_agent_has_a_card_where_the_server_knows_its_url() {
 #[tokio::test]
 async fn members_of_one_server_may_call_each_other() {
     let asks = Agent::new("asks").on_message(|_, reply| async move {
-        let heard = reply.call_agent("says", "x").await?.text().await?;
-        Ok(reply.text(format!("heard {heard}")).await?)
+        let called_text = reply.call_agent("says", "x").await?.text().await?;
+        Ok(reply.text(format!("heard {called_text}")).await?)
     });
-    let router = a2a::serve([asks, says("says", "hi")]).into_router("/a2a");
+    let router = a2a::serve([asks, agent_saying("says", "hi")]).into_router("/a2a");
     let (_, answer) = post(&router.unwrap(), "/a2a/message/send", "asks").await;
     assert_eq!(words(&answer), "heard hi");
 }
@@ -207,7 +207,7 @@ fn a_router_is_made_outside_of_a_runtime_and_takes_its_work_along_when_it_is_dro
             assert_eq!(status, StatusCode::OK);
         }
         drop(router);
-        // Time stands still until nobody has anything to do.
+        // The paused clock advances only when all tasks are idle.
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(Arc::strong_count(&alive), 1, "nothing of it is left");
     });

@@ -1,11 +1,11 @@
-//! Calls that a handler makes over the agent's own connection.
+//! Calls by a handler over the agent's own connection.
 
 use jackfield_sdk::{Agent, Event};
 use serde_json::{Value, json};
 
-use crate::bridge::script::{Script, Wire};
+use crate::bridge::script::{ScriptedHub, Wire};
 
-/// An agent that calls `b` and says what comes back.
+/// An agent that calls `b` and repeats the reply.
 fn calling() -> Agent {
     Agent::new("a").on_message(|message, reply| async move {
         let mut call = reply.call_agent("b", &message.text).session("talk").await?;
@@ -24,20 +24,20 @@ fn calling() -> Agent {
     })
 }
 
-/// The id of a call whose frame was just read.
+/// The id of the call in a frame.
 fn call_id(frame: &Value) -> Value {
     assert_eq!(frame["type"], "call_agent", "{frame}");
     frame["call_id"].clone()
 }
 
-async fn said(wire: &mut Wire, text: &str) {
+async fn expect_text(wire: &mut Wire, text: &str) {
     let frame = wire.frame().await;
     assert_eq!(frame["delta"], text, "{frame}");
 }
 
 #[tokio::test]
 async fn a_call_names_its_parent_and_streams_back() {
-    let script = Script::start(calling()).await;
+    let script = ScriptedHub::start(calling()).await;
     let mut wire = script.first().await;
     wire.message("r", "translate").await;
     let mut call = wire.frame().await;
@@ -53,17 +53,17 @@ async fn a_call_names_its_parent_and_streams_back() {
     );
     wire.send(json!({"type": "call_agent_chunk", "call_id": id, "delta": "j\u{e0}"}))
         .await;
-    said(&mut wire, "text:j\u{e0} ").await;
+    expect_text(&mut wire, "text:j\u{e0} ").await;
     wire.send(
         json!({"type": "call_agent_chunk", "call_id": id, "delta": "hm", "kind": "thinking"}),
     )
     .await;
-    said(&mut wire, "thinking:hm ").await;
+    expect_text(&mut wire, "thinking:hm ").await;
     let link = json!({"name": "a", "url": "https://x/a", "type": "text/plain"});
     wire.send(json!({"type": "call_agent_done", "call_id": id, "attachments": [link]}))
         .await;
     let file = json!({"name": "a", "mime": "text/plain", "uri": "https://x/a"});
-    said(
+    expect_text(
         &mut wire,
         &json!({"state": "completed", "attachments": [file]}).to_string(),
     )
@@ -77,13 +77,13 @@ async fn a_call_that_fails_is_an_error_with_its_code() {
         let error = reply.call_agent("b", "x").await?.text().await.unwrap_err();
         Ok(reply.text(format!("{:?} {error}", error.code())).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     let id = call_id(&wire.frame().await);
     wire.send(json!({"type": "call_agent_error", "call_id": id, "code": "agent_offline", "message": "gone"}))
         .await;
-    said(&mut wire, "Some(\"agent_offline\") gone").await;
+    expect_text(&mut wire, "Some(\"agent_offline\") gone").await;
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_look_who_is_there_gets_its_own_answer() {
         let peers = reply.discover(skill).await?;
         Ok(reply.text(format!("{peers:?}")).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r1", "all").await;
     wire.expect(json!({"type": "discover_agents", "limit": 200}))
@@ -106,17 +106,17 @@ async fn a_look_who_is_there_gets_its_own_answer() {
         wire.send(json!({"type": "discover_agents_result", "agents": agents}))
             .await;
     }
-    let mut said = Vec::new();
-    while said.len() < 2 {
+    let mut texts = Vec::new();
+    while texts.len() < 2 {
         let frame = wire.frame().await;
         if frame["type"] == "chunk" {
-            said.push((frame["request_id"].clone(), frame["delta"].clone()));
+            texts.push((frame["request_id"].clone(), frame["delta"].clone()));
         }
     }
-    said.sort_by_key(|(id, _)| id.to_string());
+    texts.sort_by_key(|(id, _)| id.to_string());
     let bob = r#"[PeerInfo { id: "b", name: "Bob", agent_type: "x", skills: ["sing"], description: None, is_online: true }]"#;
     assert_eq!(
-        said,
+        texts,
         [(json!("r1"), json!("[]")), (json!("r2"), json!(bob))]
     );
 }
@@ -131,7 +131,7 @@ async fn calls_and_looks_go_on_after_a_cut() {
         let text = reply.call_agent("b", "x").await?.text().await?;
         Ok(reply.text(text).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "call").await;
     let id = call_id(&wire.frame().await);
@@ -152,13 +152,13 @@ async fn calls_and_looks_go_on_after_a_cut() {
         .await;
     wire.send(json!({"type": "discover_agents_result", "agents": []}))
         .await;
-    said(&mut wire, "0 there").await;
+    expect_text(&mut wire, "0 there").await;
     assert_eq!(wire.frame().await["type"], "done");
     wire.send(json!({"type": "call_agent_chunk", "call_id": id, "delta": "three"}))
         .await;
     wire.send(json!({"type": "call_agent_done", "call_id": id}))
         .await;
-    said(&mut wire, "one two three").await;
+    expect_text(&mut wire, "one two three").await;
 }
 
 #[tokio::test]
@@ -168,11 +168,11 @@ async fn a_call_that_nobody_reads_any_more_is_not_asked_for_after_a_cut() {
         reply.text("never mind").await?;
         std::future::pending().await
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     call_id(&wire.frame().await);
-    said(&mut wire, "never mind").await;
+    expect_text(&mut wire, "never mind").await;
     drop(wire);
     let (_wire, register) = script.greet().await;
     assert_eq!(register["resume"]["calls"], json!([]));

@@ -1,10 +1,10 @@
-//! How an agent comes to the hub, and when it stays away.
+//! How an agent registers, reconnects and gives up.
 
 use jackfield_sdk::{Agent, Error, Extension, Skill};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::bridge::script::Script;
+use crate::bridge::script::ScriptedHub;
 
 #[tokio::test]
 async fn it_registers_with_version_2_and_all_extensions() {
@@ -20,7 +20,7 @@ async fn it_registers_with_version_2_and_all_extensions() {
         .output_mode("text/plain")
         .extension("https://x/y")
         .extension(Extension::new("https://x/z").description("z").required());
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let (wire, register) = script.greet().await;
     assert_eq!(wire.uri, "/ws?agent_id=echo%3A1%40home");
     assert_eq!(
@@ -41,7 +41,7 @@ async fn it_registers_with_version_2_and_all_extensions() {
 
 #[tokio::test]
 async fn it_says_no_more_than_the_protocol_has_where_that_is_all() {
-    let script = Script::start(Agent::new("a").skill("repeat")).await;
+    let script = ScriptedHub::start(Agent::new("a").skill("repeat")).await;
     let (_, register) = script.greet().await;
     assert_eq!(
         register,
@@ -55,7 +55,7 @@ async fn it_says_no_more_than_the_protocol_has_where_that_is_all() {
 #[tokio::test]
 async fn it_does_not_come_back_after_it_was_replaced_or_revoked() {
     for code in [4001, 4002] {
-        let mut script = Script::start(Agent::new("a")).await;
+        let mut script = ScriptedHub::start(Agent::new("a")).await;
         let wire = script.first().await;
         wire.close(code, "for good").await;
         let error = script.ended().await;
@@ -68,7 +68,7 @@ async fn it_does_not_come_back_after_it_was_replaced_or_revoked() {
 
 #[tokio::test]
 async fn it_comes_back_after_any_other_end() {
-    let script = Script::start(Agent::new("a")).await;
+    let script = ScriptedHub::start(Agent::new("a")).await;
     for code in [1000, 1001, 1008, 1011] {
         script.first().await.close(code, "").await;
     }
@@ -80,7 +80,7 @@ async fn it_comes_back_after_any_other_end() {
 
 #[tokio::test]
 async fn a_refusal_ends_it() {
-    let mut script = Script::start(Agent::new("a")).await;
+    let mut script = ScriptedHub::start(Agent::new("a")).await;
     let (mut wire, _) = script.greet().await;
     wire.send(json!({"type": "registered", "status": "error", "error": "Authentication failed"}))
         .await;
@@ -92,7 +92,7 @@ async fn a_refusal_ends_it() {
 
 #[tokio::test]
 async fn a_refusal_for_now_does_not() {
-    let script = Script::start(Agent::new("a")).await;
+    let script = ScriptedHub::start(Agent::new("a")).await;
     let (mut wire, _) = script.greet().await;
     wire.send(json!({"type": "registered", "status": "error", "error": "held for a minute"}))
         .await;
@@ -102,7 +102,7 @@ async fn a_refusal_for_now_does_not() {
 
 #[tokio::test]
 async fn a_server_that_is_no_hub_ends_it_and_one_that_is_not_ready_does_not() {
-    let mut script = Script::start(Agent::new("a")).await;
+    let mut script = ScriptedHub::start(Agent::new("a")).await;
     for status in ["503 Service Unavailable", "404 Not Found"] {
         let mut tcp = script.tcp().await;
         let mut head = [0; 4096];

@@ -1,11 +1,11 @@
-//! What a handler says, as frames.
+//! Replies of a handler, as frames.
 
 use jackfield_sdk::{Agent, AgentFailure, Artifact, CallerQuestion, File};
 use serde_json::{Value, json};
 
-use crate::bridge::script::Script;
+use crate::bridge::script::ScriptedHub;
 
-/// A frame about the request of a test.
+/// A frame for the request of a test.
 fn about(seq: u64, mut frame: Value) -> Value {
     frame["request_id"] = json!("r");
     frame["seq"] = json!(seq);
@@ -39,7 +39,7 @@ async fn everything_that_can_be_said_has_a_frame() {
         reply.input_required();
         Ok(())
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     let chunk = |kind: &str, text: &str| json!({"type": "chunk", "kind": kind, "delta": text});
@@ -73,7 +73,7 @@ async fn a_handler_ends_its_turn_as_it_wants() {
     let agent = Agent::new("a").on_message(|message, reply| async move {
         let id = message.message_id.unwrap_or_default();
         reply.text(format!("{id} it is")).await?;
-        // The last word counts.
+        // Only the last state counts.
         reply.rejected();
         match id.as_str() {
             "asking" => reply.input_required(),
@@ -82,7 +82,7 @@ async fn a_handler_ends_its_turn_as_it_wants() {
         }
         Ok(())
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     for (id, state) in [
         ("asking", "input_required"),
@@ -114,7 +114,7 @@ async fn a_question_waits_for_its_answer_and_takes_the_first() {
         let again = reply.ask("sure?").await?;
         Ok(reply.text(again.text).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     let ask = json!({"type": "ask", "ask_id": "ask-1", "kind": "input", "text": "which?", "schema": {"type": "string"}});
@@ -146,9 +146,9 @@ async fn the_owner_approves_or_not() {
         let (approved, reason) = (approval.approved, approval.reason);
         Ok(reply.text(format!("{approved} {reason:?}")).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
-    for (request, answer, said) in [
+    for (request, answer, expected) in [
         ("r1", json!({"approved": true}), "true None"),
         (
             "r2",
@@ -169,7 +169,7 @@ async fn the_owner_approves_or_not() {
             .unwrap()
             .extend(answer.as_object().unwrap().clone());
         wire.send(frame).await;
-        assert_eq!(wire.frame().await["delta"], said);
+        assert_eq!(wire.frame().await["delta"], expected);
         assert_eq!(wire.frame().await["type"], "done");
     }
 }
@@ -183,10 +183,10 @@ async fn a_question_to_the_owner_has_its_name_before_it_is_decided() {
             .text(format!("{} {}", first.ask_id(), second.ask_id()))
             .await?;
         let (second, first) = (second.decided().await?, first.decided().await?);
-        let said = format!("{} {}", first.approved, second.approved);
-        Ok(reply.text(said).await?)
+        let content = format!("{} {}", first.approved, second.approved);
+        Ok(reply.text(content).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["ask_id"], "ask-1");
@@ -216,7 +216,7 @@ async fn a_handler_fails_with_its_own_code_or_ours() {
             _ => Err("it is broken".into()),
         }
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     for (what, code, text) in [
         ("code", "quota", "no more today"),
@@ -236,7 +236,7 @@ async fn a_handler_fails_with_its_own_code_or_ours() {
 
 #[tokio::test]
 async fn an_agent_without_a_handler_says_so() {
-    let script = Script::start(Agent::new("a")).await;
+    let script = ScriptedHub::start(Agent::new("a")).await;
     let mut wire = script.first().await;
     wire.message("r", "hello?").await;
     let text = "this agent takes no messages";
@@ -247,12 +247,12 @@ async fn an_agent_without_a_handler_says_so() {
 #[tokio::test]
 async fn a_long_text_goes_in_pieces_that_the_hub_takes() {
     let text = "\u{1}\u{f6}".repeat(100_000);
-    let said = text.clone();
+    let content = text.clone();
     let agent = Agent::new("a").on_message(move |_, reply| {
-        let said = said.clone();
-        async move { Ok(reply.text(said).await?) }
+        let content = content.clone();
+        async move { Ok(reply.text(content).await?) }
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     let (mut whole, mut seq) = (String::new(), 0);
@@ -285,7 +285,7 @@ async fn what_is_too_large_for_the_hub_is_refused_before_it_is_sent() {
         reply.result(large);
         Ok(())
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     let text = "the agent's result is larger than the hub takes at once";
@@ -305,7 +305,7 @@ async fn a_hub_without_extensions_gets_frames_that_it_knows() {
             .text(format!("{}, {}", refused[0], refused[1]))
             .await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.plain().await;
     wire.send(json!({
         "type": "message", "session_id": "s", "request_id": "r", "content": "go",

@@ -1,4 +1,4 @@
-//! Cuts: at every frame, with every number of frames that the hub has.
+//! Cuts after every frame, combined with every number of frames received by the hub.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::bridge::{
-    script::{Script, Wire},
+    script::{ScriptedHub, Wire},
     work::{dropped, waiting},
 };
 
-/// An agent that says one of everything, and asks twice.
+/// An agent that sends an event of each kind, and asks twice.
 fn scripted() -> Agent {
     Agent::new("a").on_message(|message, reply| async move {
         reply.text("one ").await?;
@@ -29,18 +29,18 @@ fn scripted() -> Agent {
     })
 }
 
-/// How many frames that is, with the end.
+/// Number of frames of the scripted agent, with the end.
 const FRAMES: u64 = 9;
 
-/// What a hub has of the answer to `r`: each number once.
+/// Frames of the reply to `r` received by a hub; each sequence number once.
 #[derive(Default)]
-struct Got {
+struct ReceivedFrames {
     frames: BTreeMap<u64, Value>,
     answered: Vec<String>,
 }
 
-impl Got {
-    /// Takes a frame, as the next one or one that came before. Answers questions, again if they come again.
+impl ReceivedFrames {
+    /// Reads a frame: the next in order or a repeated one. Answers questions, including repeated questions.
     async fn take(&mut self, wire: &mut Wire) {
         let frame = wire.frame().await;
         let seq = frame["seq"].as_u64().unwrap();
@@ -71,12 +71,12 @@ fn have(count: u64) -> Value {
     json!({"token": "t-2", "grace_ms": 30000, "open": open})
 }
 
-/// The answer without any cut.
+/// The reply without any cut.
 async fn uncut() -> BTreeMap<u64, Value> {
-    let script = Script::start(scripted()).await;
+    let script = ScriptedHub::start(scripted()).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
-    let mut got = Got::default();
+    let mut got = ReceivedFrames::default();
     while !got.is_whole() {
         got.take(&mut wire).await;
     }
@@ -88,13 +88,13 @@ async fn a_cut_after_any_frame_loses_nothing_and_doubles_nothing() {
     let expected = uncut().await;
     assert_eq!(expected[&FRAMES]["type"], "done");
     for cut in 0..=FRAMES {
-        // The hub may have lost what came last, and what it has it may have acknowledged or not.
+        // The hub may have lost the last frames, and may or may not have acknowledged the others.
         for kept in 0..=cut {
             for acked in [0, kept] {
-                let script = Script::start(scripted()).await;
+                let script = ScriptedHub::start(scripted()).await;
                 let mut wire = script.first().await;
                 wire.message("r", "go").await;
-                let mut got = Got::default();
+                let mut got = ReceivedFrames::default();
                 while (got.frames.len() as u64) < cut {
                     got.take(&mut wire).await;
                 }
@@ -112,7 +112,7 @@ async fn a_cut_after_any_frame_loses_nothing_and_doubles_nothing() {
                     let sent = open[0]["sent"].as_u64().unwrap();
                     assert!(sent >= cut, "{register}");
                 }
-                // A hub repeats the answers that it gave.
+                // A hub repeats its answers after a resume.
                 for id in got.answered.clone() {
                     answer(&mut wire, &id).await;
                 }
@@ -131,7 +131,7 @@ async fn a_cut_after_any_frame_loses_nothing_and_doubles_nothing() {
 #[tokio::test]
 async fn what_was_acknowledged_is_not_sent_again() {
     let (agent, _handlers) = waiting();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["seq"], 1);
@@ -145,7 +145,7 @@ async fn what_was_acknowledged_is_not_sent_again() {
 #[tokio::test]
 async fn an_end_is_kept_until_the_hub_has_it() {
     let agent = Agent::new("a").on_message(|_, reply| async move { Ok(reply.text("x").await?) });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     wire.frame().await;
@@ -170,16 +170,16 @@ async fn handlers_of_requests_that_are_gone_are_dropped() {
     let goes_on = json!([{"request_id": "r2", "have": 1}]);
     let cases = [
         (gone(goes_on.clone(), json!(["r1"])), vec!["r1"]),
-        // What the hub does not speak of is as gone.
+        // A request missing from both lists counts as gone.
         (gone(goes_on, json!([])), vec!["r1"]),
-        // A new beginning: the grace was over.
+        // A fresh session: the grace period was over.
         (gone(json!([]), json!(["r1", "r2"])), vec!["r1", "r2"]),
         (json!({"token": "t-2", "grace_ms": 1}), vec!["r1", "r2"]),
         (Value::Null, vec!["r1", "r2"]),
     ];
     for (resume, expected) in cases {
         let (agent, mut handlers) = waiting();
-        let script = Script::start(agent).await;
+        let script = ScriptedHub::start(agent).await;
         let mut wire = script.first().await;
         for request in ["r1", "r2"] {
             wire.message(request, "go").await;
@@ -204,7 +204,7 @@ async fn handlers_of_requests_that_are_gone_are_dropped() {
 #[tokio::test]
 async fn without_a_way_back_a_cut_drops_the_handlers() {
     let (agent, mut handlers) = waiting();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.plain().await;
     wire.message("r", "go").await;
     wire.frame().await;
@@ -216,29 +216,29 @@ async fn without_a_way_back_a_cut_drops_the_handlers() {
 
 #[tokio::test]
 async fn a_handler_goes_on_while_nobody_is_connected() {
-    let (told, mut heard) = mpsc::channel(1);
+    let (ended_sender, mut ended_receiver) = mpsc::channel(1);
     let (go, going) = tokio::sync::watch::channel(false);
     let agent = Agent::new("a").on_message(move |_, reply| {
-        let (told, mut going) = (told.clone(), going.clone());
+        let (ended_sender, mut going) = (ended_sender.clone(), going.clone());
         async move {
             reply.text("before ").await?;
             going.wait_for(|go| *go).await?;
             for _ in 0..100 {
                 reply.text("meanwhile ").await?;
             }
-            told.try_send(()).unwrap();
+            ended_sender.try_send(()).unwrap();
             Ok(())
         }
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["delta"], "before ");
     drop(wire);
-    // Connected, and not confirmed: nothing can go out.
+    // Connected but not confirmed: the agent can't send.
     let (mut wire, _) = script.greet().await;
     go.send_replace(true);
-    heard.recv().await.unwrap();
+    ended_receiver.recv().await.unwrap();
     wire.send(json!({
         "type": "registered", "status": "ok", "extensions": ["resume"], "resume": have(1),
     }))
@@ -259,7 +259,7 @@ async fn a_question_that_nobody_answered_is_put_again_even_if_the_hub_had_it() {
         let (one, two) = tokio::join!(reply.ask("one?"), reply.ask("two?"));
         Ok(reply.text(one?.text + &two?.text).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     let (one, two) = (wire.frame().await, wire.frame().await);
@@ -287,6 +287,6 @@ async fn a_question_that_nobody_answered_is_put_again_even_if_the_hub_had_it() {
         json!({"type": "answer", "request_id": "r", "ask_id": two["ask_id"], "content": "2"}),
     )
     .await;
-    let said = wire.frame().await;
-    assert_eq!((&said["seq"], &said["delta"]), (&json!(3), &json!("12")));
+    let frame = wire.frame().await;
+    assert_eq!((&frame["seq"], &frame["delta"]), (&json!(3), &json!("12")));
 }

@@ -1,4 +1,4 @@
-//! A hub that does what a test says, frame by frame, and an agent beside it.
+//! A scripted hub, controlled frame by frame, and an agent attached to it.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use tokio_tungstenite::{
     },
 };
 
-/// A hub without a mind of its own, and an agent that attaches to it.
-pub(crate) struct Script {
+/// A scripted hub and its agent.
+pub(crate) struct ScriptedHub {
     listener: TcpListener,
     agents: JoinSet<Result<(), Error>>,
 }
 
-impl Script {
+impl ScriptedHub {
     pub(crate) async fn start(agent: Agent) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address =
@@ -38,7 +38,7 @@ impl Script {
         Self { listener, agents }
     }
 
-    /// The agent's next connection, below WebSocket.
+    /// Accepts the agent's next TCP connection.
     pub(crate) async fn tcp(&self) -> TcpStream {
         let accepted = timeout(SOON, self.listener.accept()).await;
         let (tcp, _) = accepted.expect("the agent connects in time").unwrap();
@@ -46,7 +46,7 @@ impl Script {
         tcp
     }
 
-    /// The agent's next connection.
+    /// Accepts the agent's next WebSocket.
     pub(crate) async fn accept(&self) -> Wire {
         let mut uri = String::new();
         #[allow(clippy::result_large_err, reason = "the library's signature")]
@@ -58,7 +58,7 @@ impl Script {
         Wire { ws, uri }
     }
 
-    /// The agent's next connection, and its first frame.
+    /// Accepts the agent's next WebSocket, and reads the first frame.
     pub(crate) async fn greet(&self) -> (Wire, Value) {
         let mut wire = self.accept().await;
         let register = wire.frame().await;
@@ -66,7 +66,8 @@ impl Script {
         (wire, register)
     }
 
-    /// The agent's next connection, confirmed with all extensions; `resume` is what the hub says of the way back.
+    /// Accepts the agent's next WebSocket, and confirms it with all extensions; `resume` is the hub's resume
+    /// state.
     pub(crate) async fn attach(&self, resume: Value) -> (Wire, Value) {
         let (mut wire, register) = self.greet().await;
         wire.send(json!({
@@ -78,14 +79,14 @@ impl Script {
         (wire, register)
     }
 
-    /// A first connection that can be resumed.
+    /// Accepts a first, resumable connection.
     pub(crate) async fn first(&self) -> Wire {
         self.attach(json!({"token": "t-1", "grace_ms": 30000}))
             .await
             .0
     }
 
-    /// A first connection to a hub that knows no extensions.
+    /// Accepts a first connection as a hub without extensions.
     pub(crate) async fn plain(&self) -> Wire {
         let (mut wire, _) = self.greet().await;
         wire.send(json!({"type": "registered", "status": "ok"}))
@@ -93,7 +94,7 @@ impl Script {
         wire
     }
 
-    /// How the agent ended.
+    /// Waits for the agent to end, and returns the error.
     pub(crate) async fn ended(&mut self) -> Error {
         let ended = timeout(SOON, self.agents.join_next()).await;
         let ended = ended.expect("the agent ends in time").unwrap();
@@ -101,10 +102,10 @@ impl Script {
     }
 }
 
-/// One connection of the agent. Dropping it cuts it.
+/// A connection of the agent. Dropping it cuts the connection.
 pub(crate) struct Wire {
     ws: WebSocketStream<TcpStream>,
-    /// What the agent asked for when it connected.
+    /// URI of the agent's handshake.
     pub(crate) uri: String,
 }
 
@@ -113,7 +114,7 @@ impl Wire {
         self.ws.send(Frame::text(frame.to_string())).await.unwrap();
     }
 
-    /// The next frame; pings are answered and skipped.
+    /// Reads the next frame; answers and skips pings.
     pub(crate) async fn frame(&mut self) -> Value {
         loop {
             let next = timeout(SOON, self.ws.next()).await;
@@ -125,12 +126,12 @@ impl Wire {
         }
     }
 
-    /// The next frame is this one.
+    /// Reads the next frame and compares it.
     pub(crate) async fn expect(&mut self, frame: Value) {
         assert_eq!(self.frame().await, frame);
     }
 
-    /// A message in the session `s`, as a hub with `meta` sends it.
+    /// Sends a message in the session `s`, as a hub with `meta` does.
     pub(crate) async fn message(&mut self, request: &str, content: &str) {
         self.send(json!({
             "type": "message", "session_id": "s", "request_id": request, "content": content,
@@ -144,7 +145,7 @@ impl Wire {
             .await;
     }
 
-    /// Nothing comes but the answer to a new request, which the agent must answer with one chunk of its text.
+    /// Checks that the agent sends no frame except its one-chunk answer to a new request.
     pub(crate) async fn quiet(&mut self) {
         self.message("quiet?", "quiet?").await;
         let frame = self.frame().await;
@@ -163,7 +164,8 @@ impl Wire {
             reason: reason.to_owned().into(),
         };
         self.ws.close(Some(frame)).await.unwrap();
-        // Read on, so that the agent's own frames do not reset the connection before it has read the close.
+        // Reads on, so the agent's own frames don't reset the connection before the agent has read the
+        // close frame.
         while let Some(Ok(_)) = self.ws.next().await {}
     }
 }

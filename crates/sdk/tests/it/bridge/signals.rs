@@ -1,16 +1,16 @@
-//! Signals about transfers, frame by frame.
+//! Transfer signals, frame by frame.
 
 use jackfield_sdk::{Agent, CallerSignal, SignalError, Signaller};
 use jackfield_testkit::SOON;
 use serde_json::json;
 use tokio::{sync::mpsc, time::timeout};
 
-use crate::bridge::script::Script;
+use crate::bridge::script::ScriptedHub;
 
-type Heard = mpsc::Receiver<(CallerSignal, Signaller)>;
+type SignalReceiver = mpsc::Receiver<(CallerSignal, Signaller)>;
 
-fn agent() -> (Agent, Heard) {
-    let (heard, signals) = mpsc::channel(16);
+fn agent() -> (Agent, SignalReceiver) {
+    let (sender, signals) = mpsc::channel(16);
     let agent = Agent::new("a")
         .on_message(|_, reply| async move {
             reply.text("x").await?;
@@ -19,19 +19,19 @@ fn agent() -> (Agent, Heard) {
         })
         .on_signal(move |signal, signaller| {
             assert_ne!(signal.signal_type, "panic");
-            heard.try_send((signal, signaller)).unwrap();
+            sender.try_send((signal, signaller)).unwrap();
         });
     (agent, signals)
 }
 
-async fn next(signals: &mut Heard) -> (CallerSignal, Signaller) {
+async fn next(signals: &mut SignalReceiver) -> (CallerSignal, Signaller) {
     timeout(SOON, signals.recv()).await.unwrap().unwrap()
 }
 
 #[tokio::test]
 async fn a_signal_is_heard_with_all_that_it_says_and_answered_by_a_frame() {
     let (agent, mut signals) = agent();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.send(json!({"type": "rtc_signal_relay", "transfer_id": "t", "from_agent_id": "b", "signal_type": "panic"}))
         .await;
@@ -62,14 +62,14 @@ async fn a_signal_is_heard_with_all_that_it_says_and_answered_by_a_frame() {
 #[tokio::test]
 async fn signals_work_without_extensions_and_are_not_kept_over_a_cut() {
     let (agent, mut signals) = agent();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.plain().await;
     let relay = json!({"type": "rtc_signal_relay", "transfer_id": "t", "from_agent_id": "b", "signal_type": "candidate", "payload": {"odd": 1}});
     wire.send(relay.clone()).await;
     let (signal, signaller) = next(&mut signals).await;
     assert_eq!(signal.payload.as_deref(), Some(r#"{"odd":1}"#));
     drop(wire);
-    // The next connection is there, but not confirmed: there is none.
+    // The next connection exists but isn't confirmed, so it doesn't count.
     let (mut wire, _) = script.greet().await;
     assert_eq!(
         signaller.send("t", "b", "late", None),
@@ -87,7 +87,7 @@ async fn signals_work_without_extensions_and_are_not_kept_over_a_cut() {
 #[tokio::test]
 async fn the_offer_stands_in_the_frame_that_ends_the_answer() {
     let (agent, _signals) = agent();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.plain().await;
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["type"], "chunk");

@@ -1,4 +1,4 @@
-//! Handlers at work: what they are told, how many there are at once, and what stops them.
+//! Running handlers: their input, their concurrency limit, and their cancellation.
 
 use jackfield_sdk::{Agent, File, Part};
 use jackfield_testkit::SOON;
@@ -8,27 +8,28 @@ use tokio::{
     time::timeout,
 };
 
-use crate::bridge::script::Script;
+use crate::bridge::script::ScriptedHub;
 
-/// Says when it is dropped.
-struct Told(mpsc::Sender<String>, String);
+/// Reports its own drop.
+struct DropReport(mpsc::Sender<String>, String);
 
-impl Drop for Told {
+impl Drop for DropReport {
     fn drop(&mut self) {
         self.0.try_send(self.1.clone()).ok();
     }
 }
 
-/// An agent whose handlers say a word and wait for ever, except when asked to be [`quiet`](crate::bridge::script::Wire::quiet); the channel says which was dropped.
+/// An agent whose handlers send a chunk and wait forever, except for [`quiet`](crate::bridge::script::Wire::quiet)
+/// requests. The channel receives the request id of each dropped handler.
 pub(crate) fn waiting() -> (Agent, mpsc::Receiver<String>) {
-    let (told, dropped) = mpsc::channel(64);
+    let (sender, dropped) = mpsc::channel(64);
     let agent = Agent::new("a").on_message(move |message, reply| {
-        let told = told.clone();
+        let sender = sender.clone();
         async move {
             if message.text == "quiet?" {
                 return Ok(reply.text("quiet").await?);
             }
-            let _told = Told(told, message.request_id.clone());
+            let _report = DropReport(sender, message.request_id.clone());
             reply.text(&message.text).await?;
             std::future::pending().await
         }
@@ -36,7 +37,7 @@ pub(crate) fn waiting() -> (Agent, mpsc::Receiver<String>) {
     (agent, dropped)
 }
 
-/// The next request whose handler was dropped.
+/// Waits for the next dropped handler, and returns its request id.
 pub(crate) async fn dropped(channel: &mut mpsc::Receiver<String>) -> String {
     let next = timeout(SOON, channel.recv()).await;
     next.expect("a handler is dropped in time").unwrap()
@@ -44,12 +45,12 @@ pub(crate) async fn dropped(channel: &mut mpsc::Receiver<String>) -> String {
 
 #[tokio::test]
 async fn a_handler_knows_all_that_the_hub_said() {
-    let (told, mut heard) = mpsc::channel(1);
+    let (sender, mut messages) = mpsc::channel(1);
     let agent = Agent::new("a").on_message(move |message, _| {
-        told.try_send(message).unwrap();
+        sender.try_send(message).unwrap();
         async { Ok(()) }
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.send(json!({
         "type": "message", "session_id": "s", "request_id": "r", "content": "look at \u{2713}",
@@ -67,7 +68,7 @@ async fn a_handler_knows_all_that_the_hub_said() {
         },
     }))
     .await;
-    let message = timeout(SOON, heard.recv()).await.unwrap().unwrap();
+    let message = timeout(SOON, messages.recv()).await.unwrap().unwrap();
     assert_eq!(message.text, "look at \u{2713}");
     assert_eq!(
         (message.session.as_str(), message.request_id.as_str()),
@@ -101,7 +102,7 @@ async fn a_handler_knows_all_that_the_hub_said() {
 #[tokio::test]
 async fn a_cancel_drops_the_handler_and_nothing_more_is_said() {
     let (agent, mut handlers) = waiting();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     for request in ["r1", "r2"] {
         wire.message(request, "go").await;
@@ -117,7 +118,7 @@ async fn a_cancel_drops_the_handler_and_nothing_more_is_said() {
 #[tokio::test]
 async fn a_message_that_comes_again_is_worked_on_once() {
     let (agent, _handlers) = waiting();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["delta"], "go");
@@ -128,7 +129,7 @@ async fn a_message_that_comes_again_is_worked_on_once() {
 #[tokio::test]
 async fn frames_that_cannot_be_read_or_are_not_known_harm_nobody() {
     let (agent, _handlers) = waiting();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     for frame in [
         json!([1]),
@@ -159,12 +160,12 @@ async fn one_that_says_much_does_not_keep_others_from_speaking() {
         }
         Ok(reply.text(message.text).await?)
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("talker", "talk").await;
     assert_eq!(wire.frame().await["delta"], "talk");
     wire.message("r", "a word").await;
-    // What the talker said before may come first, but it has no more room than that.
+    // Earlier frames of the talker may come first, but no more than fit in its buffer.
     loop {
         let frame = wire.frame().await;
         if frame["request_id"] == "r" {
@@ -188,10 +189,10 @@ async fn a_handler_waits_when_the_hub_does_not_acknowledge() {
             }
         }
     });
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
-    // The room is 1 MiB: 17 pieces and their frames.
+    // The buffer holds 1 MiB: 17 pieces with their frames.
     for seq in 1..=17 {
         assert_eq!(wire.frame().await["seq"], seq);
     }
@@ -212,7 +213,7 @@ async fn a_handler_waits_when_the_hub_does_not_acknowledge() {
 #[tokio::test]
 async fn a_request_of_which_the_hub_could_not_use_a_frame_fails() {
     let (agent, mut handlers) = waiting();
-    let script = Script::start(agent).await;
+    let script = ScriptedHub::start(agent).await;
     let mut wire = script.first().await;
     wire.message("r", "go").await;
     assert_eq!(wire.frame().await["seq"], 1);
@@ -221,7 +222,7 @@ async fn a_request_of_which_the_hub_could_not_use_a_frame_fails() {
     wire.expect(json!({"type": "error", "session_id": "s", "request_id": "r", "code": "internal_error", "message": "nested too deeply", "seq": 2}))
         .await;
     assert_eq!(dropped(&mut handlers).await, "r");
-    // An end that the hub could not use is an end all the same.
+    // A refused end still counts as an end.
     wire.send(json!({"type": "error", "code": "invalid_message", "message": "what?", "request_id": "r", "frame_type": "error"}))
         .await;
     wire.quiet().await;

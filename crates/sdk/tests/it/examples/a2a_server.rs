@@ -1,4 +1,4 @@
-//! The seed's own commands, as they stand there, against the example server: no hub anywhere.
+//! The documented commands of Agno's dialect, run unchanged against the example server, without a hub.
 
 use jackfield_testkit::SOON;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use tokio::{process::Command, time::timeout};
 
 use crate::examples::program::{listening, terminate};
 
-/// Copied from the seed.
+/// Copied from Agno's documentation.
 const COMMAND: &str = r#"curl -X POST http://localhost:7777/a2a/message/send \
   -H 'Content-Type: application/json' \
   -d '{
@@ -24,13 +24,14 @@ const COMMAND: &str = r#"curl -X POST http://localhost:7777/a2a/message/send \
     }
   }'"#;
 
-/// Runs a command of the seed against a server as a shell does; without curl, sends what it would.
+/// Runs a documented command in a shell against a server. Without curl, sends the same
+/// request directly.
 async fn run(command: &str, address: &str) -> String {
     let command = command.replace("localhost:7777", address);
     let mut shell = Command::new("sh");
     let ran = shell.arg("-c").arg(&command).kill_on_drop(true).output();
     let output = timeout(SOON, ran).await.unwrap().unwrap();
-    // What a shell answers if there is no such command.
+    // The exit code of a shell for a missing command.
     if output.status.code() == Some(127) {
         let (url, body) = command.split_once(" \\\n").unwrap();
         let (_, url) = url.rsplit_once(' ').unwrap();
@@ -49,7 +50,7 @@ async fn run_for_json(command: &str, address: &str) -> Value {
     serde_json::from_str(&run(command, address).await).unwrap()
 }
 
-/// The answers of the agent, the team and the workflow to the seed's message.
+/// Responses of the agent, the team and the workflow to the documented message.
 const ANSWERS: [(&str, &str); 3] = [
     ("my-agent", "Hello from agent!"),
     ("my-team", "echo:\nHello!\n\ncounter:\n1 words"),

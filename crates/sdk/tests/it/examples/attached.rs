@@ -1,4 +1,4 @@
-//! The examples that attach to a hub.
+//! Examples that attach to a hub.
 
 use jackfield_sdk::{ChunkKind, DoneState, Event, File, Hub, HubAddress, Part};
 use jackfield_testkit::{SOON, TestHub};
@@ -7,7 +7,7 @@ use tokio::{process::Child, time::timeout};
 
 use crate::examples::program::{example, first_line, terminate};
 
-/// An example beside a hub of its own, once it is attached.
+/// A running, attached example with its hub.
 struct Attached {
     program: Child,
     hub: Hub,
@@ -31,32 +31,32 @@ async fn attached(name: &str, agent: &str, arguments: &[&str]) -> Attached {
     }
 }
 
-/// What the agent of an example says to a text: its words, and what it says besides.
-async fn told(name: &str, agent: &str, text: &str) -> (String, Vec<String>) {
+/// Calls the agent of an example. Returns the text and the other chunks.
+async fn ask_example(name: &str, agent: &str, text: &str) -> (String, Vec<String>) {
     let attached = attached(name, agent, &[]).await;
     let mut call = attached.hub.call(agent).text(text).start().await.unwrap();
-    let (mut words, mut besides) = (String::new(), Vec::new());
+    let (mut words, mut other_chunks) = (String::new(), Vec::new());
     while let Some(event) = call.next().await.unwrap() {
         if let Event::Chunk(chunk) = event {
             match chunk.kind {
                 ChunkKind::Text => words += &chunk.text,
-                _ => besides.push(chunk.text),
+                _ => other_chunks.push(chunk.text),
             }
         }
     }
-    (words, besides)
+    (words, other_chunks)
 }
 
 #[tokio::test]
 async fn the_workflow_of_the_examples_works_at_a_hub() {
-    let (words, besides) = told("workflow", "report", "tea, cake").await;
+    let (words, other_chunks) = ask_example("workflow", "report", "tea, cake").await;
     assert_eq!(words, "Let us speak of tea. Let us speak of cake. ");
-    assert_eq!(besides, ["step outline", "tea\ncake", "step write"]);
+    assert_eq!(other_chunks, ["step outline", "tea\ncake", "step write"]);
 }
 
 #[tokio::test]
 async fn the_team_of_the_examples_works_at_a_hub() {
-    let (words, _) = told("team", "desk", "tea").await;
+    let (words, _) = ask_example("team", "desk", "tea").await;
     assert_eq!(words, "Somebody says: tea is a fine idea. I doubt it.");
 }
 
@@ -113,8 +113,11 @@ async fn the_conformance_agent_takes_the_hub_as_an_option_and_explains_its_optio
         let ran = example("conformance").args(arguments).output();
         let output = timeout(SOON, ran).await.unwrap().unwrap();
         assert!(!output.status.success());
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("usage: conformance [--hub URL]"), "{said}");
+        let error_text = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            error_text.contains("usage: conformance [--hub URL]"),
+            "{error_text}"
+        );
     }
 }
 
@@ -128,9 +131,9 @@ async fn an_example_that_is_terminated_says_goodbye() {
     ] {
         let mut attached = attached(name, agent, &[]).await;
         terminate(&mut attached.program).await;
-        // An agent that was cut off would be waited for.
-        let asked = timeout(SOON, attached.hub.ask(agent, "hello")).await;
-        let refused = asked.expect("an answer in time").unwrap_err();
+        // The hub would wait for an agent with a cut connection.
+        let answer = timeout(SOON, attached.hub.ask(agent, "hello")).await;
+        let refused = answer.expect("an answer in time").unwrap_err();
         assert_eq!(refused.code(), Some("offline"), "{name}");
     }
 }

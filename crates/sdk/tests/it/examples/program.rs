@@ -1,4 +1,4 @@
-//! An example as a program of its own.
+//! An example as a separate process.
 
 use std::{env::consts::EXE_SUFFIX, process::Stdio};
 
@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-/// The program of an example, which cargo builds beside the tests. It is killed when dropped.
+/// The program of an example, built by cargo beside the tests. The process is killed when dropped.
 pub(crate) fn example(name: &str) -> Command {
     let tests = std::env::current_exe().unwrap();
     let built = tests.parent().and_then(std::path::Path::parent).unwrap();
@@ -24,7 +24,7 @@ pub(crate) fn example(name: &str) -> Command {
     command
 }
 
-/// The first line that a running example writes.
+/// Reads the first line of a running example.
 pub(crate) async fn first_line(from: impl AsyncRead + Unpin) -> String {
     let mut lines = BufReader::new(from).lines();
     let line = timeout(SOON, lines.next_line()).await;
@@ -32,7 +32,7 @@ pub(crate) async fn first_line(from: impl AsyncRead + Unpin) -> String {
     line.expect("it says something")
 }
 
-/// Tells an example to stop, as a supervisor does. It ends well.
+/// Stops an example like a supervisor, and checks for a clean exit.
 pub(crate) async fn terminate(program: &mut Child) {
     let id = program.id().expect("it runs").to_string();
     let mut shell = Command::new("sh");
@@ -43,7 +43,7 @@ pub(crate) async fn terminate(program: &mut Child) {
     assert!(status.success(), "{status}");
 }
 
-/// An example that serves, and where.
+/// Starts a serving example, and returns its address.
 pub(crate) async fn listening(name: &str) -> (Child, String) {
     let mut program = example(name).env("PORT", "0").spawn().unwrap();
     let line = first_line(program.stdout.take().unwrap()).await;

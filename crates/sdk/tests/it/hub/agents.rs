@@ -1,4 +1,4 @@
-//! Agents of the SDK as callers meet them.
+//! Agents of the SDK as their callers see them.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use jackfield_testkit::{FaultProxy, Raw, SOON, TestHub};
 use serde_json::json;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
-use crate::hub::beside::{Beside, address, client};
+use crate::hub::background::{BackgroundAgent, address, client};
 
 /// The agent of the documentation.
 pub(crate) fn echo() -> Agent {
@@ -24,7 +24,7 @@ pub(crate) fn echo() -> Agent {
 #[tokio::test]
 async fn the_examples_of_the_documentation_work() -> anyhow::Result<()> {
     let served = TestHub::start().await;
-    let _echo = Beside::start(echo(), served.addr()).await;
+    let _echo = BackgroundAgent::start(echo(), served.addr()).await;
     let hub = client(served.addr());
     assert_eq!(hub.ask("echo", "hello").await?, "hello ");
     let mut call = hub.call("echo").text("hello again").start().await?;
@@ -47,7 +47,7 @@ async fn an_agent_says_who_it_is() -> anyhow::Result<()> {
         .agent_type("example")
         .skill("repeat")
         .skill("speak");
-    let _echo = Beside::start(agent, served.addr()).await;
+    let _echo = BackgroundAgent::start(agent, served.addr()).await;
     let agents = client(served.addr()).agents().await?;
     let [echo] = &agents[..] else {
         panic!("{agents:?}")
@@ -75,10 +75,10 @@ async fn a_handler_knows_session_and_caller_and_says_more_than_text() -> anyhow:
             .into_iter()
             .map(serde_json::Value::from)
             .collect();
-        let said = json!([message.session, message.caller, parts, message.call]);
-        Ok(reply.text(said.to_string()).await?)
+        let content = json!([message.session, message.caller, parts, message.call]);
+        Ok(reply.text(content.to_string()).await?)
     });
-    let _bob = Beside::start(agent, served.addr()).await;
+    let _bob = BackgroundAgent::start(agent, served.addr()).await;
     let hub = client(served.addr());
     let parts = [Part::File(File::bytes(*b"hi").name("a"))];
     let mut call = hub
@@ -102,12 +102,15 @@ async fn a_handler_knows_session_and_caller_and_says_more_than_text() -> anyhow:
         kinds,
         ["thinking", "tool_start", "tool_result", "status", "text"]
     );
-    let said: serde_json::Value = serde_json::from_str(&text)?;
-    assert_eq!((&said[0], &said[1]), (&json!("mine"), &json!("local")));
-    let parts = json!([{"text": "x"}, {"file": {"name": "a", "bytes": "aGk="}}]);
-    assert_eq!(said[2], parts);
+    let content: serde_json::Value = serde_json::from_str(&text)?;
     assert_eq!(
-        said[3],
+        (&content[0], &content[1]),
+        (&json!("mine"), &json!("local"))
+    );
+    let parts = json!([{"text": "x"}, {"file": {"name": "a", "bytes": "aGk="}}]);
+    assert_eq!(content[2], parts);
+    assert_eq!(
+        content[3],
         call.started().id,
         "to be named as the parent of others"
     );
@@ -118,7 +121,7 @@ async fn a_handler_knows_session_and_caller_and_says_more_than_text() -> anyhow:
 async fn an_agent_comes_back_after_a_cut() -> anyhow::Result<()> {
     let served = TestHub::start().await;
     let proxy = FaultProxy::start(served.addr()).await;
-    let mut echo = Beside::start(echo(), proxy.addr()).await;
+    let mut echo = BackgroundAgent::start(echo(), proxy.addr()).await;
     let hub = client(served.addr());
     for _ in 0..3 {
         proxy.cut();
@@ -149,7 +152,7 @@ async fn nobody_waits_for_an_agent_that_said_goodbye() -> anyhow::Result<()> {
     drop(stop);
     let ended = timeout(SOON, running.join_next()).await?;
     ended.unwrap()?.unwrap();
-    // Long before the time that a cut agent has to come back.
+    // Well before the reconnect time of a cut agent ends.
     let failed = timeout(SOON, call.text()).await?.unwrap_err();
     assert_eq!(failed.code(), Some("offline"));
     let failed = timeout(SOON, hub.ask("bob", "x")).await?.unwrap_err();
@@ -160,7 +163,7 @@ async fn nobody_waits_for_an_agent_that_said_goodbye() -> anyhow::Result<()> {
 #[tokio::test]
 async fn an_agent_that_was_replaced_stays_away() {
     let served = TestHub::start().await;
-    let echo = Beside::start(echo(), served.addr()).await;
+    let echo = BackgroundAgent::start(echo(), served.addr()).await;
     let _newer = served.agora("echo").await;
     let error = echo.ended().await;
     assert!(
@@ -173,10 +176,10 @@ async fn an_agent_that_was_replaced_stays_away() {
 async fn an_agent_whose_token_is_revoked_stays_away() {
     let served = TestHub::start().await;
     let token = served.token("ann", &["agent:*"]).await;
-    let (told, mut attached) = mpsc::channel(1);
+    let (sender, mut attached) = mpsc::channel(1);
     let mut agents = JoinSet::new();
     let agent = echo().hub(address(served.addr()).with_token(token));
-    agents.spawn(agent.run_with(move || told.try_send(()).unwrap()));
+    agents.spawn(agent.run_with(move || sender.try_send(()).unwrap()));
     timeout(SOON, attached.recv()).await.unwrap();
     let tokens = served.hub().tokens();
     tokens.revoke(tokens.list()[0].id).await.unwrap();
@@ -195,7 +198,7 @@ async fn an_error_of_the_handler_is_what_the_caller_gets() {
         reply.text("I try").await?;
         Err("it is broken".into())
     });
-    let _bob = Beside::start(agent, served.addr()).await;
+    let _bob = BackgroundAgent::start(agent, served.addr()).await;
     let error = client(served.addr()).ask("bob", "x").await.unwrap_err();
     let Error::Failed { code, message, .. } = error else {
         panic!("{error:?}")
@@ -206,10 +209,10 @@ async fn an_error_of_the_handler_is_what_the_caller_gets() {
     );
 }
 
-/// Says when it is dropped.
-struct Told(mpsc::Sender<()>);
+/// Reports its own drop.
+struct DropReport(mpsc::Sender<()>);
 
-impl Drop for Told {
+impl Drop for DropReport {
     fn drop(&mut self) {
         self.0.try_send(()).ok();
     }
@@ -218,18 +221,18 @@ impl Drop for Told {
 #[tokio::test]
 async fn a_cancelled_call_drops_its_handler() -> anyhow::Result<()> {
     let served = TestHub::start().await;
-    let (told, mut dropped) = mpsc::channel(4);
+    let (sender, mut dropped) = mpsc::channel(4);
     let agent = Agent::new("bob").on_message(move |_, reply| {
-        let told = Told(told.clone());
+        let sender = DropReport(sender.clone());
         async move {
-            let _told = told;
+            let _report = sender;
             reply.text("working").await?;
             std::future::pending().await
         }
     });
-    let _bob = Beside::start(agent, served.addr()).await;
+    let _bob = BackgroundAgent::start(agent, served.addr()).await;
     let hub = client(served.addr());
-    // By asking, by leaving, and by asking for one that is kept.
+    // Cancel a live call, drop a live call, cancel a durable call.
     for (asks, keeps) in [(true, false), (false, false), (true, true)] {
         let mut builder = hub.call("bob").text("x");
         if keeps {
@@ -260,7 +263,7 @@ async fn a_call_waits_for_its_agent_to_come_online() -> anyhow::Result<()> {
         .wait_online(SOON)
         .start()
         .await?;
-    let _echo = Beside::start(echo(), served.addr()).await;
+    let _echo = BackgroundAgent::start(echo(), served.addr()).await;
     assert_eq!(call.text().await?, "at last ");
     Ok(())
 }
@@ -268,13 +271,13 @@ async fn a_call_waits_for_its_agent_to_come_online() -> anyhow::Result<()> {
 #[tokio::test]
 async fn an_agent_answers_an_agora_agent_that_calls_it_directly() {
     let served = TestHub::start().await;
-    let heard = Arc::new(Mutex::new(None));
-    let caller = heard.clone();
+    let seen_caller = Arc::new(Mutex::new(None));
+    let caller = seen_caller.clone();
     let agent = Agent::new("bob").on_message(move |message, reply| {
         *caller.lock().unwrap() = message.caller;
         async move { Ok(reply.text("hi").await?) }
     });
-    let _bob = Beside::start(agent, served.addr()).await;
+    let _bob = BackgroundAgent::start(agent, served.addr()).await;
     let mut ann: Raw = served.agora("ann").await;
     let payload = json!({"request_id": "r", "body": {"question": "hello"}});
     ann.send(json!({"type": "send", "to": "bob", "payload": payload}))
@@ -284,5 +287,5 @@ async fn an_agent_answers_an_agora_agent_that_calls_it_directly() {
         frame["type"].as_str().unwrap().to_owned()
     });
     assert_eq!(kinds, ["reply", "reply_chunk", "reply_end"]);
-    assert_eq!(heard.lock().unwrap().as_deref(), Some("ann"));
+    assert_eq!(seen_caller.lock().unwrap().as_deref(), Some("ann"));
 }

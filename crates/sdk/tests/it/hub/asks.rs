@@ -1,11 +1,11 @@
-//! Questions of an agent, answered by its caller and its owner.
+//! Questions of an agent, answered by caller and owner.
 
 use jackfield_sdk::{Agent, Artifact, ChunkKind, DoneState, Event, File, Hub};
 use jackfield_testkit::{FaultProxy, TestHub};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::hub::beside::{Beside, client};
+use crate::hub::background::{BackgroundAgent, client};
 
 async fn approve(hub: &Hub, call: &str, ask: &Value, approved: bool) -> anyhow::Result<()> {
     let path = format!("/v1/calls/{call}/answer");
@@ -26,7 +26,7 @@ async fn the_caller_answers_what_it_is_asked_also_over_a_cut() -> anyhow::Result
             .text(format!("{} likes {}", name.text, colour.text))
             .await?)
     });
-    let mut bob = Beside::start(agent, proxy.addr()).await;
+    let mut bob = BackgroundAgent::start(agent, proxy.addr()).await;
     let hub = client(served.addr());
     for keeps in [false, true] {
         let mut builder = hub.call("bob").text("x");
@@ -41,7 +41,8 @@ async fn the_caller_answers_what_it_is_asked_also_over_a_cut() -> anyhow::Result
                     let content = if asked.is_empty() { "ann" } else { "blue" };
                     proxy.cut();
                     if asked.is_empty() {
-                        // The answer is given while the agent is away, and the next one once it is back.
+                        // The first answer arrives while the agent is disconnected, the second after its
+                        // return.
                         call.answer(&ask.id, content).await?;
                         bob.is_attached().await;
                     } else {
@@ -69,7 +70,7 @@ async fn the_owner_approves_what_a_handler_wants_to_do() -> anyhow::Result<()> {
         let (approved, reason) = (approval.approved, approval.reason);
         Ok(reply.text(format!("{approved} {reason:?}")).await?)
     });
-    let _bob = Beside::start(agent, served.addr()).await;
+    let _bob = BackgroundAgent::start(agent, served.addr()).await;
     let hub = client(served.addr());
     for approved in [true, false] {
         let mut call = hub.call("bob").text("x").start().await?;
@@ -116,7 +117,7 @@ async fn a_caller_gets_what_was_made_and_how_it_ended() -> anyhow::Result<()> {
         }
         Ok(())
     });
-    let _bob = Beside::start(agent, served.addr()).await;
+    let _bob = BackgroundAgent::start(agent, served.addr()).await;
     let hub = client(served.addr());
     for (text, state) in [
         ("go", DoneState::Completed),

@@ -5,7 +5,7 @@ use jackfield_sdk::{DoneState, Error, Event};
 use jackfield_testkit::{FakeAgent, FaultProxy, TestHub};
 use serde_json::json;
 
-use crate::hub::beside::client;
+use crate::hub::background::client;
 
 #[tokio::test]
 async fn ask_waits_for_the_whole_answer_however_it_comes() -> anyhow::Result<()> {
@@ -18,8 +18,8 @@ async fn ask_waits_for_the_whole_answer_however_it_comes() -> anyhow::Result<()>
         bob.send(json!({"type": "reply", "to": from, "payload": payload}))
             .await;
     };
-    let (said, ()) = tokio::join!(hub.ask("bob", "hello"), answer);
-    assert_eq!(said?, "all at once");
+    let (answer_text, ()) = tokio::join!(hub.ask("bob", "hello"), answer);
+    assert_eq!(answer_text?, "all at once");
     let error = hub.ask("ghost", "hello").await.unwrap_err();
     assert_eq!(error.code(), Some("not_found"));
     Ok(())
@@ -42,7 +42,7 @@ async fn a_kept_call_survives_cuts_without_loss_or_repetition() -> anyhow::Resul
         let word = format!("w\u{f6}rd {number}, ");
         serving.push(CoreEvent::text(&word));
         if number == 2 {
-            // What comes while nobody is connected.
+            // Events during the lost connection.
             proxy.cut();
             serving.push(CoreEvent::text("meanwhile, "));
         }

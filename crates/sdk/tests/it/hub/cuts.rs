@@ -1,5 +1,4 @@
-//! The promise of `resume`: an agent's connection is cut at any points under load, and every call goes on as if nothing
-//! had been.
+//! The promise of `resume`: random cuts of an agent's connection under load don't change the result of any call.
 
 use std::{
     sync::{
@@ -15,35 +14,35 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _}
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
-use crate::hub::beside::{Beside, client};
+use crate::hub::background::{BackgroundAgent, client};
 
-/// How many calls are open at once.
+/// Number of concurrent calls.
 const CALLS: u64 = 32;
-/// How many things the agent says in each.
+/// Number of steps in each call.
 const STEPS: usize = 2000;
-/// How often its connection is cut meanwhile.
+/// Number of cuts during the calls.
 const CUTS: usize = 20;
-/// How long all of it may take. It only matters when the test fails.
+/// Timeout for the whole test; only a failing test reaches it.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Something that the agent does.
+/// A step of the agent.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
-    /// Says something of a kind.
+    /// Sends text of a kind.
     Say(&'static str, String),
-    /// Says something about a tool call.
+    /// Sends an event about a tool call.
     Tool(&'static str, String),
-    /// Makes a piece of an artifact.
+    /// Sends a piece of an artifact.
     Make(String),
-    /// Asks, and says the answer.
+    /// Asks a question and repeats the answer.
     Ask(String),
 }
 
-/// What the agent does in a call, and what its caller must see: the same for the same number.
+/// Steps of a call, and thus the expected events of its caller. Deterministic for a seed.
 fn steps(seed: u64) -> Vec<Step> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut steps: Vec<_> = (0..STEPS).map(|number| step(&mut rng, number)).collect();
-    // Questions stop the whole call, so there are few.
+    // Questions block the whole call, so their number is small.
     for number in 0..3 {
         let at = rng.random_range(0..steps.len());
         steps.insert(at, Step::Ask(format!("question {number}?")));
@@ -98,11 +97,11 @@ async fn perform(message: Message, reply: Reply) -> Result<(), jackfield_sdk::Ha
     Ok(())
 }
 
-/// What a caller saw, adjacent texts of one kind joined as the hub may join them.
+/// Events of a caller. Adjacent text of one kind is joined, since the hub may join it too.
 #[derive(Debug, Default, PartialEq)]
-struct Seen(Vec<(String, String)>);
+struct Received(Vec<(String, String)>);
 
-impl Seen {
+impl Received {
     fn add(&mut self, kind: &str, text: &str) {
         let joins = !matches!(kind, "status" | "artifact" | "ask");
         match self.0.last_mut() {
@@ -111,7 +110,7 @@ impl Seen {
         }
     }
 
-    /// What must be seen.
+    /// The expected events.
     fn expected(seed: u64) -> Self {
         let mut seen = Self::default();
         for step in steps(seed) {
@@ -133,14 +132,14 @@ fn answer_to(question: &str) -> String {
     format!("[the answer to {question}]")
 }
 
-/// Calls, answers what is asked, and tells how many bytes came.
-async fn call(hub: Hub, seed: u64, keeps: bool, came: watch::Sender<usize>) -> Seen {
+/// Calls the agent, answers its questions, and reports the number of received bytes.
+async fn call(hub: Hub, seed: u64, keeps: bool, came: watch::Sender<usize>) -> Received {
     let mut builder = hub.call("bob").text(seed.to_string());
     if keeps {
         builder = builder.durable();
     }
     let mut call = builder.start().await.expect("it begins");
-    let mut seen = Seen::default();
+    let mut seen = Received::default();
     loop {
         let event = call.next().await;
         let event = event.unwrap_or_else(|error| panic!("{error:?} (kept: {keeps})"));
@@ -184,12 +183,12 @@ async fn calls_under_load_are_byte_identical_whenever_the_connection_is_cut() {
         count.fetch_add(1, Ordering::Relaxed);
         perform(message, reply)
     });
-    let mut bob = Beside::start(agent, proxy.addr()).await;
+    let mut bob = BackgroundAgent::start(agent, proxy.addr()).await;
     let hub = client(served.addr());
 
     let seeds: Vec<u64> = (0..CALLS).map(|number| seed ^ (number << 32)).collect();
-    let expected: Vec<Seen> = seeds.iter().map(|seed| Seen::expected(*seed)).collect();
-    let size = |seen: &Seen| seen.0.iter().map(|(_, text)| text.len()).sum::<usize>();
+    let expected: Vec<Received> = seeds.iter().map(|seed| Received::expected(*seed)).collect();
+    let size = |seen: &Received| seen.0.iter().map(|(_, text)| text.len()).sum::<usize>();
     let total: usize = expected.iter().map(size).sum();
     let mut rng = StdRng::seed_from_u64(seed);
     let mut cuts: Vec<usize> = (0..CUTS)
@@ -208,7 +207,7 @@ async fn calls_under_load_are_byte_identical_whenever_the_connection_is_cut() {
             let came = coming.wait_for(|bytes| *bytes >= cut).await;
             drop(came.expect("calls are open"));
             proxy.cut();
-            // So that the next one hits a connection too.
+            // The next cut must hit a connection too.
             bob.is_attached().await;
         }
     };
@@ -232,8 +231,8 @@ async fn calls_under_load_are_byte_identical_whenever_the_connection_is_cut() {
     );
 }
 
-/// Where two answers differ.
-fn difference(seen: &Seen, expected: &Seen) -> Value {
+/// First difference between two replies.
+fn difference(seen: &Received, expected: &Received) -> Value {
     let at = seen.0.iter().zip(&expected.0).position(|(a, b)| a != b);
     let at = at.unwrap_or(seen.0.len().min(expected.0.len()));
     json!({"at": at, "seen": seen.0.get(at), "expected": expected.0.get(at)})

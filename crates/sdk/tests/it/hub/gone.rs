@@ -1,4 +1,4 @@
-//! A hub that goes away while a call is read, and one that comes back elsewhere or is another's.
+//! A hub that stops during a call, moves to another address, or turns out to be another user's.
 
 use std::{
     net::SocketAddr,
@@ -16,7 +16,7 @@ use tokio::{
     time::Instant,
 };
 
-/// Answers the next request with a stream of these events, and returns the request's first line.
+/// Answers the next request with a stream of these events, and returns the request line.
 async fn answer(listener: &TcpListener, events: &str) -> (TcpStream, String) {
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut request = vec![0; 8192];
@@ -47,9 +47,9 @@ async fn a_hub_that_stays_away_is_given_up_after_a_minute() {
     let mut call = call.unwrap();
     drop(listener);
     drop(served);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = told.clone();
-    call.on_reconnect(move |news| heard.lock().unwrap().push(news));
+    let reconnects = Arc::new(Mutex::new(Vec::new()));
+    let received = reconnects.clone();
+    call.on_reconnect(move |event| received.lock().unwrap().push(event));
     tokio::time::pause();
     let began = Instant::now();
     let error = call.next().await.unwrap_err();
@@ -61,17 +61,17 @@ async fn a_hub_that_stays_away_is_given_up_after_a_minute() {
         "{took:?}"
     );
     let lost = Reconnect::Lost { retry_for: minute };
-    assert_eq!(*told.lock().unwrap(), [lost]);
+    assert_eq!(*reconnects.lock().unwrap(), [lost]);
 }
 
-/// Finds the hub where it is told, and refuses one address.
+/// Discovers the hub at a settable address, and distrusts a fixed address.
 #[derive(Debug)]
-struct Guide {
+struct FixedDiscovery {
     at: Mutex<String>,
     refused: SocketAddr,
 }
 
-impl Discovery for Guide {
+impl Discovery for FixedDiscovery {
     fn locate(&self) -> DiscoveryFuture<'_, Option<HubAddress>> {
         Box::pin(async { HubAddress::new(&self.at.lock().unwrap()).ok() })
     }
@@ -92,7 +92,7 @@ impl Discovery for Guide {
 #[tokio::test]
 async fn a_call_goes_on_where_the_hub_has_moved_to() {
     let ((first, url), (second, moved)) = (listen().await, listen().await);
-    let guide = Arc::new(Guide {
+    let guide = Arc::new(FixedDiscovery {
         at: Mutex::new(url.clone()),
         refused: ([127, 0, 0, 1], 1).into(),
     });
@@ -104,9 +104,12 @@ async fn a_call_goes_on_where_the_hub_has_moved_to() {
     drop(first);
     drop(served);
     guide.at.lock().unwrap().clone_from(&moved);
-    let (next, (_socket, asked)) = tokio::join!(call.next(), answer(&second, END));
+    let (next, (_socket, request_line)) = tokio::join!(call.next(), answer(&second, END));
     assert!(matches!(next, Ok(Some(Event::Done(_)))), "{next:?}");
-    assert!(asked.starts_with("GET /v1/calls/t-1/events"), "{asked}");
+    assert!(
+        request_line.starts_with("GET /v1/calls/t-1/events"),
+        "{request_line}"
+    );
     assert_eq!(hub.address().base(), moved);
     assert_eq!(hub.address().token(), Some("secret"));
 }
@@ -114,7 +117,7 @@ async fn a_call_goes_on_where_the_hub_has_moved_to() {
 #[tokio::test]
 async fn nothing_is_sent_to_whoever_is_refused() {
     let (listener, url) = listen().await;
-    let guide = Arc::new(Guide {
+    let guide = Arc::new(FixedDiscovery {
         at: Mutex::new(url.clone()),
         refused: listener.local_addr().unwrap(),
     });
@@ -122,22 +125,22 @@ async fn nothing_is_sent_to_whoever_is_refused() {
     let hub = Hub::new(address.clone()).unwrap();
     let silent = async {
         let (mut socket, _) = listener.accept().await.unwrap();
-        let mut heard = Vec::new();
-        socket.read_to_end(&mut heard).await.unwrap();
-        heard
+        let mut received = Vec::new();
+        socket.read_to_end(&mut received).await.unwrap();
+        received
     };
-    let (called, heard) = tokio::join!(hub.call("bob").text("x").start(), silent);
+    let (called, received) = tokio::join!(hub.call("bob").text("x").start(), silent);
     let error = called.unwrap_err();
     assert!(matches!(&error, Error::Untrusted { .. }), "{error:?}");
     assert!(error.to_string().contains("it is another's"), "{error}");
-    assert_eq!(heard, b"");
+    assert_eq!(received, b"");
     let silent = async {
         let (mut socket, _) = listener.accept().await.unwrap();
-        let mut heard = Vec::new();
-        socket.read_to_end(&mut heard).await.unwrap();
-        heard
+        let mut received = Vec::new();
+        socket.read_to_end(&mut received).await.unwrap();
+        received
     };
-    let (tried, heard) = tokio::join!(jackfield_sdk::try_socket(&address), silent);
+    let (tried, received) = tokio::join!(jackfield_sdk::try_socket(&address), silent);
     assert!(matches!(tried, Err(Error::Untrusted { .. })), "{tried:?}");
-    assert_eq!(heard, b"");
+    assert_eq!(received, b"");
 }

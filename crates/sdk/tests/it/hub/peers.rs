@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::hub::{
     agents::echo,
-    beside::{Beside, client},
+    background::{BackgroundAgent, client},
 };
 
 #[tokio::test]
@@ -20,15 +20,15 @@ async fn a_handler_finds_and_calls_another_agent() -> anyhow::Result<()> {
         let [peer] = &peers[..] else {
             panic!("{peers:?}")
         };
-        let said = reply.call_agent(&peer.id, &message.text).await?;
+        let answer = reply.call_agent(&peer.id, &message.text).await?;
         Ok(reply
-            .text(format!("{} said {}", peer.name, said.text().await?))
+            .text(format!("{} said {}", peer.name, answer.text().await?))
             .await?)
     });
-    let _ann = Beside::start(ann, served.addr()).await;
-    let _echo = Beside::start(echo().name("Echo").skill("repeat"), served.addr()).await;
-    let said = client(served.addr()).ask("ann", "hello there").await?;
-    assert_eq!(said, "Echo said hello there ");
+    let _ann = BackgroundAgent::start(ann, served.addr()).await;
+    let _echo = BackgroundAgent::start(echo().name("Echo").skill("repeat"), served.addr()).await;
+    let answer = client(served.addr()).ask("ann", "hello there").await?;
+    assert_eq!(answer, "Echo said hello there ");
     Ok(())
 }
 
@@ -42,8 +42,8 @@ async fn agents_that_call_each_other_in_circles_are_stopped() -> anyhow::Result<
                 .await?)
         })
     };
-    let _ann = Beside::start(agent("ann", "bob"), served.addr()).await;
-    let _bob = Beside::start(agent("bob", "ann"), served.addr()).await;
+    let _ann = BackgroundAgent::start(agent("ann", "bob"), served.addr()).await;
+    let _bob = BackgroundAgent::start(agent("bob", "ann"), served.addr()).await;
     let error = client(served.addr())
         .ask("ann", "round we go")
         .await
@@ -61,23 +61,23 @@ async fn agents_that_call_each_other_in_circles_are_stopped() -> anyhow::Result<
 
 #[tokio::test]
 async fn a_cancelled_call_cancels_those_that_were_made_for_it() -> anyhow::Result<()> {
-    struct Told(mpsc::Sender<()>);
-    impl Drop for Told {
+    struct DropReport(mpsc::Sender<()>);
+    impl Drop for DropReport {
         fn drop(&mut self) {
             self.0.try_send(()).ok();
         }
     }
     let served = TestHub::start().await;
-    let (told, mut dropped) = mpsc::channel(1);
+    let (sender, mut dropped) = mpsc::channel(1);
     let bob = Agent::new("bob").on_message(move |_, reply| {
-        let told = Told(told.clone());
+        let sender = DropReport(sender.clone());
         async move {
-            let _told = told;
+            let _report = sender;
             reply.text("working").await?;
             std::future::pending().await
         }
     });
-    // Once over the agent's own connection, once over the hub's HTTP API.
+    // First over the agent's own connection, then over the hub's HTTP API.
     let hub = client(served.addr());
     let caller = hub.clone();
     let ann = Agent::new("ann").on_message(move |message, reply| {
@@ -104,10 +104,10 @@ async fn a_cancelled_call_cancels_those_that_were_made_for_it() -> anyhow::Resul
             Ok(())
         }
     });
-    let _bob = Beside::start(bob, served.addr()).await;
-    let _ann = Beside::start(ann, served.addr()).await;
-    for way in ["own", "http"] {
-        let mut call = hub.call("ann").text(way).start().await?;
+    let _bob = BackgroundAgent::start(bob, served.addr()).await;
+    let _ann = BackgroundAgent::start(ann, served.addr()).await;
+    for route in ["own", "http"] {
+        let mut call = hub.call("ann").text(route).start().await?;
         assert!(matches!(call.next().await?, Some(Event::Chunk(_))));
         call.cancel().await?;
         timeout(SOON, dropped.recv()).await?;
@@ -139,8 +139,8 @@ async fn a_call_to_another_agent_outlives_cuts_of_its_caller() -> anyhow::Result
         }
         Ok(())
     });
-    let _bob = Beside::start(bob, served.addr()).await;
-    let mut ann = Beside::start(ann, proxy.addr()).await;
+    let _bob = BackgroundAgent::start(bob, served.addr()).await;
+    let mut ann = BackgroundAgent::start(ann, proxy.addr()).await;
     let mut call = client(served.addr()).call("ann").text("x").start().await?;
     let mut text = String::new();
     for number in 0..20 {

@@ -1,4 +1,4 @@
-//! A hub that is stopped and started again under an agent at work.
+//! A hub that restarts while an agent is working.
 
 use std::sync::{
     Arc,
@@ -9,9 +9,9 @@ use jackfield_sdk::{Agent, Event};
 use jackfield_testkit::TestHub;
 use tokio::sync::watch;
 
-use crate::hub::beside::{Beside, client};
+use crate::hub::background::{BackgroundAgent, client};
 
-/// The same hub on the same address, started again.
+/// Restarts the hub on the same address.
 async fn restart(mut served: TestHub) -> TestHub {
     served.config.listen = served.addr();
     served.restart().await
@@ -35,7 +35,7 @@ async fn a_kept_call_goes_on_when_the_hub_was_restarted() -> anyhow::Result<()> 
             Ok(reply.text(name.text).await?)
         }
     });
-    let mut bob = Beside::start(agent, served.addr()).await;
+    let mut bob = BackgroundAgent::start(agent, served.addr()).await;
     let hub = client(served.addr());
     let mut call = hub.call("bob").text("x").durable().start().await?;
     let mut text = String::new();
@@ -68,9 +68,9 @@ async fn a_kept_call_goes_on_when_the_hub_was_restarted() -> anyhow::Result<()> 
 #[tokio::test]
 async fn a_live_call_does_not_and_its_handler_is_dropped() -> anyhow::Result<()> {
     let served = TestHub::start().await;
-    let (told, mut working) = watch::channel(false);
+    let (working_sender, mut working) = watch::channel(false);
     let agent = Agent::new("bob").on_message(move |message, reply| {
-        let told = told.clone();
+        let working_sender = working_sender.clone();
         async move {
             if message.text == "again" {
                 return Ok(reply.text("yes").await?);
@@ -81,13 +81,13 @@ async fn a_live_call_does_not_and_its_handler_is_dropped() -> anyhow::Result<()>
                     self.0.send_replace(false);
                 }
             }
-            told.send_replace(true);
-            let _dropped = Dropped(told);
+            working_sender.send_replace(true);
+            let _dropped = Dropped(working_sender);
             reply.text("working").await?;
             std::future::pending().await
         }
     });
-    let mut bob = Beside::start(agent, served.addr()).await;
+    let mut bob = BackgroundAgent::start(agent, served.addr()).await;
     let hub = client(served.addr());
     let mut call = hub.call("bob").text("x").start().await?;
     assert!(matches!(call.next().await?, Some(Event::Chunk(_))));

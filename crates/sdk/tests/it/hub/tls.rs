@@ -1,4 +1,4 @@
-//! A server with certificates of its own, and what clients make of it.
+//! Servers with private certificates, and the errors of clients.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -19,13 +19,13 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// Certificates, the server's own first, and its key.
+/// A certificate chain, the server's own first, and its key.
 struct Certified {
     chain: Vec<CertificateDer<'static>>,
     key: Vec<u8>,
 }
 
-/// A certificate for these names; a CA's if it says so.
+/// Parameters of a certificate for these names, optionally as a CA.
 fn params(names: &[&str], is_ca: bool) -> CertificateParams {
     let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
@@ -35,8 +35,8 @@ fn params(names: &[&str], is_ca: bool) -> CertificateParams {
     params
 }
 
-/// A certificate that signs itself.
-fn by_itself(names: &[&str], is_ca: bool) -> Certified {
+/// A self-signed certificate.
+fn self_signing(names: &[&str], is_ca: bool) -> Certified {
     let key = KeyPair::generate().unwrap();
     let certificate = params(names, is_ca).self_signed(&key).unwrap();
     Certified {
@@ -45,8 +45,8 @@ fn by_itself(names: &[&str], is_ca: bool) -> Certified {
     }
 }
 
-/// A certificate that a CA of its own signs.
-fn by_ca(params: &CertificateParams) -> Certified {
+/// A certificate signed by a private CA.
+fn ca_signed(params: &CertificateParams) -> Certified {
     let ca_key = KeyPair::generate().unwrap();
     let ca_params = self::params(&[], true);
     let ca = ca_params.self_signed(&ca_key).unwrap();
@@ -59,7 +59,7 @@ fn by_ca(params: &CertificateParams) -> Certified {
     }
 }
 
-/// A server that says that it stops to whatever it is asked over TLS.
+/// A TLS server that answers every request with 410.
 async fn serve(certified: &Certified, tasks: &mut JoinSet<()>) -> SocketAddr {
     let key = PrivatePkcs8KeyDer::from(certified.key.clone());
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -75,7 +75,7 @@ async fn serve(certified: &Certified, tasks: &mut JoinSet<()>) -> SocketAddr {
         loop {
             let (tcp, _) = listener.accept().await.unwrap();
             if let Ok(mut tls) = acceptor.accept(tcp).await {
-                // Part of the request will do.
+                // A part of the request is enough.
                 let _read = tls.read(&mut [0; 4096]).await;
                 let answer = b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n";
                 tls.write_all(answer).await.ok();
@@ -86,7 +86,7 @@ async fn serve(certified: &Certified, tasks: &mut JoinSet<()>) -> SocketAddr {
     addr
 }
 
-/// A PEM file with a certificate.
+/// Writes a certificate to a PEM file.
 fn file(folder: &TempDir, certificate: &CertificateDer<'_>) -> PathBuf {
     let path = folder.path().join("ca.pem");
     let text = Base64::encode(certificate);
@@ -95,12 +95,13 @@ fn file(folder: &TempDir, certificate: &CertificateDer<'_>) -> PathBuf {
     path
 }
 
-/// What the HTTP client and the WebSocket make of a server; they agree. Nothing if it is trusted.
-async fn trouble(url: &str, trust: TlsTrust) -> Option<HubTlsError> {
+/// Connects the HTTP client and the WebSocket, which must agree. Returns the TLS error, or `None`
+/// for a trusted server.
+async fn tls_error(url: &str, trust: TlsTrust) -> Option<HubTlsError> {
     let address = HubAddress::new(url).unwrap().with_trust(trust);
     let of = |error: Error| match error {
         Error::Tls { why, .. } => Some(why),
-        // The server answers every request, and every handshake of a WebSocket, with 410.
+        // The server answers all requests and WebSocket handshakes with 410.
         Error::Refused { status: 410, .. } | Error::NoWebSocket { .. } => None,
         other => panic!("{other:?}"),
     };
@@ -113,49 +114,49 @@ async fn trouble(url: &str, trust: TlsTrust) -> Option<HubTlsError> {
 #[tokio::test]
 async fn a_ca_of_ones_own_is_trusted_by_its_file_or_its_fingerprint_by_http_and_by_websocket() {
     let (mut tasks, folder) = (JoinSet::new(), tempfile::tempdir().unwrap());
-    let certified = by_ca(&params(&["localhost"], false));
+    let certified = ca_signed(&params(&["localhost"], false));
     let port = serve(&certified, &mut tasks).await.port();
     let url = format!("https://localhost:{port}");
     let path = file(&folder, &certified.chain[1]);
     let by_file = TlsTrust::from_ca(path.to_str().unwrap()).unwrap();
-    assert_eq!(trouble(&url, by_file.clone()).await, None);
+    assert_eq!(tls_error(&url, by_file.clone()).await, None);
     for certificate in &certified.chain {
         let pin = Fingerprint::of(certificate).to_string();
         let pinned = TlsTrust::from_ca(&pin).unwrap();
-        assert_eq!(trouble(&url, pinned.clone()).await, None, "{pin}");
+        assert_eq!(tls_error(&url, pinned.clone()).await, None, "{pin}");
         assert_eq!(pinned.ca(), Some(pin));
     }
-    let unknown = trouble(&url, TlsTrust::default()).await;
+    let unknown = tls_error(&url, TlsTrust::default()).await;
     assert_eq!(unknown, Some(HubTlsError::UnknownIssuer));
     let other = TlsTrust::pinned(Fingerprint::of(b"another"));
     let shown = Fingerprint::of(&certified.chain[1]);
     assert_eq!(
-        trouble(&url, other).await,
+        tls_error(&url, other).await,
         Some(HubTlsError::NotPinned { shown })
     );
 
-    // A CA vouches for names; a certificate that is trusted by itself need not.
+    // A CA's certificate must match the name. A certificate that is trusted directly need not.
     let by_address = format!("https://127.0.0.1:{port}");
     let wrong = Some(HubTlsError::WrongName(vec!["localhost".to_owned()]));
-    assert_eq!(trouble(&by_address, by_file).await, wrong);
+    assert_eq!(tls_error(&by_address, by_file).await, wrong);
     let pinned = |at: usize| TlsTrust::pinned(Fingerprint::of(&certified.chain[at]));
-    assert_eq!(trouble(&by_address, pinned(1)).await, wrong);
-    assert_eq!(trouble(&by_address, pinned(0)).await, None);
+    assert_eq!(tls_error(&by_address, pinned(1)).await, wrong);
+    assert_eq!(tls_error(&by_address, pinned(0)).await, None);
 }
 
 #[tokio::test]
 async fn a_ca_that_serves_by_itself_is_trusted_where_exactly_it_is_named() {
     let (mut tasks, folder) = (JoinSet::new(), tempfile::tempdir().unwrap());
-    let certified = by_itself(&["localhost"], true);
+    let certified = self_signing(&["localhost"], true);
     let port = serve(&certified, &mut tasks).await.port();
     let url = format!("https://localhost:{port}");
-    let refused = trouble(&url, TlsTrust::default()).await;
+    let refused = tls_error(&url, TlsTrust::default()).await;
     assert_eq!(refused, Some(HubTlsError::CaAsLeaf));
     let path = file(&folder, &certified.chain[0]);
     let named = TlsTrust::from_ca(path.to_str().unwrap()).unwrap();
-    assert_eq!(trouble(&url, named.clone()).await, None);
+    assert_eq!(tls_error(&url, named.clone()).await, None);
     let by_address = format!("https://127.0.0.1:{port}");
-    let wrong = trouble(&by_address, named).await;
+    let wrong = tls_error(&by_address, named).await;
     assert!(
         matches!(wrong, Some(HubTlsError::WrongName(_))),
         "{wrong:?}"
@@ -168,11 +169,11 @@ async fn a_certificate_that_has_expired_is_told_as_that() {
     let mut params = params(&["localhost"], false);
     params.not_before = rcgen::date_time_ymd(2001, 1, 1);
     params.not_after = rcgen::date_time_ymd(2002, 1, 1);
-    let certified = by_ca(&params);
+    let certified = ca_signed(&params);
     let port = serve(&certified, &mut tasks).await.port();
     let ca = TlsTrust::pinned(Fingerprint::of(&certified.chain[1]));
-    let told = trouble(&format!("https://localhost:{port}"), ca).await;
-    assert_eq!(told, Some(HubTlsError::Expired));
+    let error_seen = tls_error(&format!("https://localhost:{port}"), ca).await;
+    assert_eq!(error_seen, Some(HubTlsError::Expired));
 }
 
 #[tokio::test]
@@ -188,7 +189,10 @@ async fn speaking_tls_to_a_server_without_it_is_told_as_that() {
         }
     });
     let pinned = TlsTrust::pinned(Fingerprint::of(b"any"));
-    assert_eq!(trouble(&url, pinned).await, Some(HubTlsError::PlainServer));
+    assert_eq!(
+        tls_error(&url, pinned).await,
+        Some(HubTlsError::PlainServer)
+    );
 }
 
 #[tokio::test]
@@ -206,13 +210,13 @@ async fn speaking_plainly_to_a_server_that_wants_tls_is_told_as_that() {
                 let (mut tcp, _) = listener.accept().await.unwrap();
                 let length = body.len();
                 let head = format!("HTTP/1.1 400 Bad Request\r\ncontent-length: {length}\r\n\r\n");
-                // Part of the request will do.
+                // A part of the request is enough.
                 let _read = tcp.read(&mut [0; 4096]).await;
                 tcp.write_all((head + body).as_bytes()).await.ok();
             }
         });
-        let told = trouble(&url, TlsTrust::default()).await;
-        assert_eq!(told, Some(HubTlsError::TlsServer), "{body}");
+        let error_seen = tls_error(&url, TlsTrust::default()).await;
+        assert_eq!(error_seen, Some(HubTlsError::TlsServer), "{body}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files between a caller and an agent of the SDK: offered, signalled about, and moved through the hub, both ways.
+//! File transfers between a caller and an SDK agent: offer, signals, and both directions through the hub.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use jackfield_testkit::{SOON, TestHub};
 use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
-use crate::hub::beside::{Beside, client};
+use crate::hub::background::{BackgroundAgent, client};
 
 const CONTENT: &str = "a whole archive";
 const WAIT: Duration = Duration::from_secs(20);
@@ -21,9 +21,10 @@ fn offer(id: &str) -> Offer {
     }
 }
 
-/// An agent that offers an archive to whoever asks for files, and hands on what it hears.
+/// An agent that offers an archive for every file request, and forwards received signals to the
+/// test.
 fn packer() -> (Agent, mpsc::Receiver<(CallerSignal, Signaller)>) {
-    let (heard, signals) = mpsc::channel(16);
+    let (sender, signals) = mpsc::channel(16);
     let agent = Agent::new("packer")
         .on_message(|message, reply| async move {
             if message.with_files {
@@ -31,7 +32,7 @@ fn packer() -> (Agent, mpsc::Receiver<(CallerSignal, Signaller)>) {
             }
             Ok(reply.text("packed").await?)
         })
-        .on_signal(move |signal, signaller| heard.try_send((signal, signaller)).unwrap());
+        .on_signal(move |signal, signaller| sender.try_send((signal, signaller)).unwrap());
     (agent, signals)
 }
 
@@ -41,16 +42,16 @@ async fn next(
     timeout(SOON, signals.recv()).await.unwrap().unwrap()
 }
 
-/// The ticket of a signal `relay`, and from where on.
+/// The ticket and the offset of a `relay` signal.
 fn ticket(signal: &CallerSignal) -> (String, usize) {
     assert_eq!(signal.signal_type, "relay");
-    let said: Value = serde_json::from_str(signal.payload.as_deref().unwrap()).unwrap();
-    let offset = said["offset"].as_u64().unwrap();
-    let ticket = said["ticket"].as_str().unwrap().to_owned();
+    let answer: Value = serde_json::from_str(signal.payload.as_deref().unwrap()).unwrap();
+    let offset = answer["offset"].as_u64().unwrap();
+    let ticket = answer["ticket"].as_str().unwrap().to_owned();
     (ticket, usize::try_from(offset).unwrap())
 }
 
-/// Calls the packer for files; what it offers.
+/// Calls the packer for files, and returns its offer.
 async fn offered(hub: &Hub, client_id: &str) -> Offer {
     let call = hub.call("packer").text("pack").with_files(client_id);
     let mut call = call.start().await.unwrap();
@@ -67,7 +68,7 @@ async fn offered(hub: &Hub, client_id: &str) -> Offer {
 async fn an_offer_is_signalled_about_and_fetched_through_the_hub_from_any_byte_on() {
     let served = TestHub::start().await;
     let (agent, mut signals) = packer();
-    let _packer = Beside::start(agent, served.addr()).await;
+    let _packer = BackgroundAgent::start(agent, served.addr()).await;
     let hub = client(served.addr());
     assert_eq!(offered(&hub, "t1").await, offer("t1"));
     let transfer = hub.transfer("packer", "t1");
@@ -78,10 +79,10 @@ async fn an_offer_is_signalled_about_and_fetched_through_the_hub_from_any_byte_o
         let (id, to) = (&signal.transfer_id, &signal.from_agent_id);
         signaller.send(id, to, "answer", Some("v=1")).unwrap();
     };
-    let (said, ()) = tokio::join!(transfer.signal("offer", Some("v=0"), WAIT), answering);
-    let said = said.unwrap();
-    assert_eq!(said.signals[0].signal_type, "answer");
-    assert_eq!(said.signals[0].payload.as_ref().unwrap(), "v=1");
+    let (answer, ()) = tokio::join!(transfer.signal("offer", Some("v=0"), WAIT), answering);
+    let answer = answer.unwrap();
+    assert_eq!(answer.signals[0].signal_type, "answer");
+    assert_eq!(answer.signals[0].payload.as_ref().unwrap(), "v=1");
     for from in [0, 5] {
         let sending = async {
             let (signal, _) = next(&mut signals).await;
@@ -111,15 +112,15 @@ async fn an_offer_is_signalled_about_and_fetched_through_the_hub_from_any_byte_o
 async fn an_announced_archive_reaches_the_agent_through_the_hub() {
     let served = TestHub::start().await;
     let (agent, mut signals) = packer();
-    let _packer = Beside::start(agent, served.addr()).await;
+    let _packer = BackgroundAgent::start(agent, served.addr()).await;
     let hub = client(served.addr());
     let announced = hub.announce("packer", &offer("up"), Some("c1")).await;
     assert_eq!(announced.unwrap().transfer_id, "up");
     let (signal, _) = next(&mut signals).await;
     assert_eq!(signal.signal_type, "prepare-upload");
     assert_eq!(signal.client_id.as_deref(), Some("c1"));
-    let told: Offer = serde_json::from_str(signal.payload.as_deref().unwrap()).unwrap();
-    assert_eq!(told, offer("up"));
+    let received: Offer = serde_json::from_str(signal.payload.as_deref().unwrap()).unwrap();
+    assert_eq!(received, offer("up"));
     let receiving = async {
         let (signal, _) = next(&mut signals).await;
         let (ticket, offset) = ticket(&signal);
@@ -141,7 +142,7 @@ async fn an_announced_archive_reaches_the_agent_through_the_hub() {
 async fn an_agent_that_calls_another_for_files_is_the_party_of_what_is_offered() {
     let served = TestHub::start().await;
     let (agent, mut signals) = packer();
-    let _packer = Beside::start(agent, served.addr()).await;
+    let _packer = BackgroundAgent::start(agent, served.addr()).await;
     let asker = Agent::new("asker").on_message(|_, reply| async move {
         let mut call = reply.call_agent("packer", "pack").with_files().await?;
         while let Some(event) = call.next().await? {
@@ -152,9 +153,10 @@ async fn an_agent_that_calls_another_for_files_is_the_party_of_what_is_offered()
         }
         Ok(())
     });
-    let _asker = Beside::start(asker, served.addr()).await;
+    let _asker = BackgroundAgent::start(asker, served.addr()).await;
     let hub = client(served.addr());
-    // The call names no client, so that the calling agent is the client: the packer gets `agent.asker`, and offers that id.
+    // The call names no client, so the calling agent is the client: the packer gets `agent.asker` and offers for that
+    // id.
     assert_eq!(hub.ask("asker", "go").await.unwrap(), "Some(15)");
     let _ = offered(&hub, "t1").await;
     let transfer = hub.transfer("packer", "t1");
@@ -175,7 +177,7 @@ async fn a_signaller_says_that_there_is_no_connection() {
     let mut packer = JoinSet::new();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let (attached, mut is_attached) = mpsc::channel(1);
-    let agent = agent.hub(crate::hub::beside::address(served.addr()));
+    let agent = agent.hub(crate::hub::background::address(served.addr()));
     packer.spawn(agent.run_until(
         async move {
             stopped.await.ok();

@@ -1,4 +1,4 @@
-//! An agent in the process of its hub.
+//! An agent inside the hub's process.
 
 use std::{
     sync::{
@@ -35,7 +35,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
         reply.tool_result("t1", "found").await?;
         reply.status("nearly there").await?;
         let parts: Vec<Value> = message.parts.iter().cloned().map(Value::from).collect();
-        let said = json!([
+        let sent = json!([
             message.text,
             message.session,
             message.context_id,
@@ -48,7 +48,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
             message.client_id,
             message.with_files,
         ]);
-        Ok(reply.text(said.to_string()).await?)
+        Ok(reply.text(sent.to_string()).await?)
     });
     let (hub, _bob) = with(agent).await;
     let message = Message {
@@ -66,7 +66,7 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
     let replies = hub.calls().open(request).unwrap().replies();
     let id = replies.asking().call().id.to_string();
     let outcome = outcome(replies).await;
-    let besides = [
+    let other_chunks = [
         ("thinking", "hm"),
         ("tool_start", ""),
         ("tool_input", "where"),
@@ -74,8 +74,8 @@ async fn a_handler_hears_all_of_a_message_and_says_more_than_text() {
         ("status", "nearly there"),
     ];
     assert_eq!(
-        outcome.besides,
-        besides.map(|(kind, text)| (kind, text.to_owned()))
+        outcome.other_chunks,
+        other_chunks.map(|(kind, text)| (kind, text.to_owned()))
     );
     let parts =
         json!([{"text": "x"}, {"file": {"name": "a", "bytes": "aGk="}}, {"data": {"b": [1]}}]);
@@ -124,12 +124,12 @@ async fn an_agent_says_who_it_is() {
 async fn whoever_ends_a_call_drops_its_handler() {
     let (agent, mut dropped) = endless("bob");
     let (hub, bob) = with(agent).await;
-    // The caller leaves.
+    // The caller disconnects.
     let mut replies = call(&hub, "bob", "x");
     assert_eq!(next_chunk(&mut replies).await.text, "working");
     drop(replies);
     is_dropped(&mut dropped).await;
-    // Somebody cancels.
+    // The call is cancelled.
     let mut replies = call(&hub, "bob", "x");
     next_chunk(&mut replies).await;
     let id = replies.asking().call().id;
@@ -150,8 +150,8 @@ async fn whoever_ends_a_call_drops_its_handler() {
 async fn a_handler_waits_while_its_caller_does_not_read() {
     const PIECE: usize = 64 << 10;
     const PIECES: usize = 100;
-    let said = Arc::new(AtomicUsize::new(0));
-    let counter = said.clone();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counter = sent.clone();
     let agent = Agent::new("bob").on_message(move |_, reply| {
         let counter = counter.clone();
         async move {
@@ -165,10 +165,10 @@ async fn a_handler_waits_while_its_caller_does_not_read() {
     });
     let (hub, _bob) = with(agent).await;
     let mut replies = call(&hub, "bob", "x");
-    // Time stands still until nobody has anything to do.
+    // The paused clock advances only when all tasks are idle.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let waits_after = said.load(Ordering::Relaxed);
-    // What the pipe holds, and what the handler may have said besides, each one mebibyte.
+    let waits_after = sent.load(Ordering::Relaxed);
+    // The pipe and the handler's own buffer hold one mebibyte each.
     assert!((16..=40).contains(&waits_after), "{waits_after}");
     let mut pieces = String::new();
     while let Reply::Event(Event::Chunk(chunk)) = next(&mut replies).await {
@@ -182,7 +182,7 @@ async fn a_handler_waits_while_its_caller_does_not_read() {
     }
 }
 
-async fn asked(replies: &mut Replies) -> Ask {
+async fn next_ask(replies: &mut Replies) -> Ask {
     match next(replies).await {
         Reply::Event(Event::Ask(ask)) => ask,
         other => panic!("{other:?}"),
@@ -195,13 +195,13 @@ async fn what_a_handler_asks_is_answered() {
         let name = reply.ask("who?").await?;
         let file = &name.parts[0];
         let may = reply.approve("rm", json!({"path": "/"})).await?;
-        let said = format!("{} {file:?} {} {:?}", name.text, may.approved, may.reason);
-        Ok(reply.text(said).await?)
+        let sent = format!("{} {file:?} {} {:?}", name.text, may.approved, may.reason);
+        Ok(reply.text(sent).await?)
     });
     let (hub, _bob) = with(agent).await;
     let mut replies = call(&hub, "bob", "x");
     let id = replies.asking().call().id;
-    let ask = asked(&mut replies).await;
+    let ask = next_ask(&mut replies).await;
     assert_eq!((ask.kind, ask.text.as_str()), (AskKind::Input, "who?"));
     let answer = Answer {
         content: Some("ann".into()),
@@ -211,7 +211,7 @@ async fn what_a_handler_asks_is_answered() {
     hub.calls()
         .answer(&Principal::local(), id, &ask.id, answer)
         .unwrap();
-    // The owner is asked, and the caller hears why it waits.
+    // The owner is asked, and the caller sees the reason for the wait.
     assert_eq!(next_chunk(&mut replies).await.kind.name(), "status");
     let answer = Answer {
         approved: Some(true),
@@ -333,13 +333,19 @@ async fn the_newest_of_an_id_has_it_and_the_older_one_is_told() {
         Ok(reply.text(message.text.to_uppercase()).await?)
     });
     let newer = shout.attach_to(&hub).unwrap();
-    let told = timeout(SOON, older.closed()).await.unwrap();
-    assert!(matches!(told, Error::Closed { code: 4001, .. }), "{told:?}");
+    let error = timeout(SOON, older.closed()).await.unwrap();
+    assert!(
+        matches!(error, Error::Closed { code: 4001, .. }),
+        "{error:?}"
+    );
     drop(older);
     assert_eq!(words(&hub, "bob", "still here").await, "STILL HERE");
     hub.stop(Duration::ZERO).await;
-    let told = timeout(SOON, newer.closed()).await.unwrap();
-    assert!(matches!(told, Error::Closed { code: 1001, .. }), "{told:?}");
+    let error = timeout(SOON, newer.closed()).await.unwrap();
+    assert!(
+        matches!(error, Error::Closed { code: 1001, .. }),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

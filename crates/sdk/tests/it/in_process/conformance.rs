@@ -1,4 +1,4 @@
-//! What the agent of the conformance kits does, prefix by prefix. Time is paused: its work takes none.
+//! The agent for conformance kits, prefix by prefix. The clock is paused, so its work takes no time.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::in_process::{
 
 const AT_ONCE: Duration = Duration::ZERO;
 
-/// What came of a message.
+/// Result of a message.
 struct Outcome {
     made: Vec<Value>,
     state: DoneState,
@@ -23,8 +23,8 @@ struct Outcome {
     took: Duration,
 }
 
-/// Sends the agent messages with these ids.
-async fn told(kit: Kit, ids: impl IntoIterator<Item = String>) -> Vec<Outcome> {
+/// Sends messages with these ids to the agent.
+async fn run_kit(kit: Kit, ids: impl IntoIterator<Item = String>) -> Vec<Outcome> {
     let (hub, _agent) = with(agent("tck", kit)).await;
     let mut outcomes = Vec::new();
     for id in ids {
@@ -54,26 +54,28 @@ async fn told(kit: Kit, ids: impl IntoIterator<Item = String>) -> Vec<Outcome> {
     outcomes
 }
 
-fn says(text: &str) -> Value {
+fn text_event(text: &str) -> Value {
     json!({"type": "chunk", "kind": "text", "text": text})
 }
 
-/// An artifact in one piece.
-fn makes(part: &Value) -> Value {
+/// The event of an artifact in a single piece.
+fn artifact_event(part: &Value) -> Value {
     json!({"type": "artifact", "id": "made", "parts": [part], "append": false, "last": true})
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_id_of_a_message_decides_what_the_agent_does() {
     let file = |source: &str, value: &str| {
-        makes(&json!({"file": {"name": "output.txt", "mime": "text/plain", source: value}}))
+        artifact_event(
+            &json!({"file": {"name": "output.txt", "mime": "text/plain", source: value}}),
+        )
     };
     let completed = DoneState::Completed;
-    let delayed = vec![says("Done after delay")];
+    let delayed = vec![text_event("Done after delay")];
     let table = [
         (
             "tck-complete-task",
-            vec![says("Hello from TCK")],
+            vec![text_event("Hello from TCK")],
             completed,
             AT_ONCE,
         ),
@@ -85,7 +87,7 @@ async fn the_id_of_a_message_decides_what_the_agent_does() {
         ),
         (
             "tck-artifact-text",
-            vec![makes(&json!({"text": "Generated text content"}))],
+            vec![artifact_event(&json!({"text": "Generated text content"}))],
             completed,
             AT_ONCE,
         ),
@@ -103,56 +105,58 @@ async fn the_id_of_a_message_decides_what_the_agent_does() {
         ),
         (
             "tck-artifact-data",
-            vec![makes(&json!({"data": {"key": "value", "count": 42}}))],
+            vec![artifact_event(
+                &json!({"data": {"key": "value", "count": 42}}),
+            )],
             completed,
             AT_ONCE,
         ),
         (
             "tck-message-response",
-            vec![says("Direct message response")],
+            vec![text_event("Direct message response")],
             completed,
             AT_ONCE,
         ),
         (
             "tck-input-required",
-            vec![says("What next?")],
+            vec![text_event("What next?")],
             DoneState::InputRequired,
             AT_ONCE,
         ),
         (
             "tck-auth-required",
-            vec![says("Who are you?")],
+            vec![text_event("Who are you?")],
             DoneState::InputRequired,
             AT_ONCE,
         ),
         (
             "tck-reject-task",
-            vec![says("rejected")],
+            vec![text_event("rejected")],
             DoneState::Rejected,
             AT_ONCE,
         ),
         (
             "tck-stream-001",
-            vec![makes(&json!({"text": "Stream hello from TCK"}))],
+            vec![artifact_event(&json!({"text": "Stream hello from TCK"}))],
             completed,
             AT_ONCE,
         ),
         ("tck-stream-002", vec![], completed, AT_ONCE),
         (
             "tck-stream-003",
-            vec![makes(&json!({"text": "Stream task lifecycle"}))],
+            vec![artifact_event(&json!({"text": "Stream task lifecycle"}))],
             completed,
             AT_ONCE,
         ),
         (
             "tck-stream-ordering-001",
-            vec![makes(&json!({"text": "Ordered output"}))],
+            vec![artifact_event(&json!({"text": "Ordered output"}))],
             completed,
             AT_ONCE,
         ),
         (
             "tck-stream-artifact-text",
-            vec![makes(&json!({"text": "Streamed text content"}))],
+            vec![artifact_event(&json!({"text": "Streamed text content"}))],
             completed,
             AT_ONCE,
         ),
@@ -177,14 +181,19 @@ async fn the_id_of_a_message_decides_what_the_agent_does() {
             completed,
             Duration::from_secs(4),
         ),
-        ("tck-dm-test-001", vec![says("hello")], completed, AT_ONCE),
-        ("", vec![says("hello")], completed, AT_ONCE),
+        (
+            "tck-dm-test-001",
+            vec![text_event("hello")],
+            completed,
+            AT_ONCE,
+        ),
+        ("", vec![text_event("hello")], completed, AT_ONCE),
     ];
-    // The kit appends a session, and the transport.
+    // The kit appends a session and the transport.
     let ids = table
         .iter()
         .map(|(prefix, ..)| format!("{prefix}-0a1b2c3d-jsonrpc"));
-    let outcomes = told(Kit::V1, ids).await;
+    let outcomes = run_kit(Kit::V1, ids).await;
     for ((prefix, made, state, time), outcome) in table.iter().zip(outcomes) {
         assert_eq!(&outcome.made, made, "{prefix}");
         assert_eq!(outcome.state, *state, "{prefix}");
@@ -200,9 +209,9 @@ async fn for_the_older_kit_it_works_a_while_and_then_asks() {
         "tck-complete-task",
         "test-resubscribe-message-id-1",
     ];
-    let outcomes = told(Kit::V03, ids.map(str::to_owned)).await;
+    let outcomes = run_kit(Kit::V03, ids.map(str::to_owned)).await;
     for (outcome, seconds) in outcomes.iter().zip([3, 3, 4]) {
-        assert_eq!(outcome.made, [says("What next?")]);
+        assert_eq!(outcome.made, [text_event("What next?")]);
         assert_eq!(outcome.state, DoneState::InputRequired);
         assert!(outcome.took >= Duration::from_secs(seconds));
     }

@@ -1,4 +1,4 @@
-//! A hub of the test's own process, and what its calls bring.
+//! An in-process hub, and readers for the events of its calls.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ pub(crate) async fn hub() -> Hub {
     Hub::open(store, Limits::default()).await.unwrap()
 }
 
-/// A hub with one agent.
+/// A hub with an attached agent.
 pub(crate) async fn with(agent: impl Into<Agent>) -> (Hub, InProcess) {
     let hub = hub().await;
     let attached = agent.into().attach_to(&hub).unwrap();
     (hub, attached)
 }
 
-/// A call as the owner `local`.
+/// Starts a call as the owner `local`.
 pub(crate) fn call(hub: &Hub, agent: &str, text: &str) -> Replies {
     hub.calls()
         .open(fake_request(agent, text))
@@ -45,11 +45,11 @@ pub(crate) async fn next_chunk(replies: &mut Replies) -> Chunk {
     }
 }
 
-/// What came out of a call.
+/// Result of a call.
 pub(crate) struct Outcome {
     pub(crate) words: String,
-    /// Kind and text of what is no text.
-    pub(crate) besides: Vec<(&'static str, String)>,
+    /// Kind and text of all chunks other than text.
+    pub(crate) other_chunks: Vec<(&'static str, String)>,
     pub(crate) end: End,
 }
 
@@ -61,7 +61,7 @@ impl Outcome {
         }
     }
 
-    /// The name of the failure and its text.
+    /// The name of the failure and its message.
     pub(crate) fn failure(&self) -> (&str, &str) {
         match &self.end {
             End::Failed(failure) => (failure.reason.name(), &failure.text),
@@ -71,18 +71,18 @@ impl Outcome {
 }
 
 pub(crate) async fn outcome(mut replies: Replies) -> Outcome {
-    let (mut words, mut besides) = (String::new(), Vec::new());
+    let (mut words, mut other_chunks) = (String::new(), Vec::new());
     loop {
         match next(&mut replies).await {
             Reply::Event(Event::Chunk(chunk)) => match chunk.kind.name() {
                 "text" => words += &chunk.text,
-                kind => besides.push((kind, chunk.text)),
+                kind => other_chunks.push((kind, chunk.text)),
             },
             Reply::Event(other) => panic!("{other:?}"),
             Reply::End(end) => {
                 return Outcome {
                     words,
-                    besides,
+                    other_chunks,
                     end,
                 };
             }
@@ -90,25 +90,25 @@ pub(crate) async fn outcome(mut replies: Replies) -> Outcome {
     }
 }
 
-/// The words of a whole call.
+/// The text of a complete call.
 pub(crate) async fn words(hub: &Hub, agent: &str, text: &str) -> String {
     let outcome = outcome(call(hub, agent, text)).await;
     assert!(matches!(outcome.end, End::Done(_)), "{:?}", outcome.end);
     outcome.words
 }
 
-/// An agent that says back what it is told.
+/// An agent that echoes its message.
 pub(crate) fn echo(id: &str) -> Agent {
     Agent::new(id).on_message(|message, reply| async move { Ok(reply.text(message.text).await?) })
 }
 
-/// An agent that begins and never ends; each of its handlers tells when it is dropped.
+/// An agent that begins and never ends. Each of its handlers reports its own drop.
 pub(crate) fn endless(id: &str) -> (Agent, mpsc::Receiver<()>) {
-    let (told, dropped) = mpsc::channel(4);
+    let (sender, dropped) = mpsc::channel(4);
     let agent = Agent::new(id).on_message(move |_, reply| {
-        let told = Told(told.clone());
+        let sender = DropReport(sender.clone());
         async move {
-            let _told = told;
+            let _report = sender;
             reply.text("working").await?;
             std::future::pending().await
         }
@@ -116,17 +116,17 @@ pub(crate) fn endless(id: &str) -> (Agent, mpsc::Receiver<()>) {
     (agent, dropped)
 }
 
-/// Says when it is dropped.
-struct Told(mpsc::Sender<()>);
+/// Reports its own drop.
+struct DropReport(mpsc::Sender<()>);
 
-impl Drop for Told {
+impl Drop for DropReport {
     fn drop(&mut self) {
         self.0.try_send(()).ok();
     }
 }
 
-/// Waits for a handler of [`endless`] to be dropped.
+/// Waits until a handler of [`endless`] is dropped.
 pub(crate) async fn is_dropped(dropped: &mut mpsc::Receiver<()>) {
-    let told = timeout(SOON, dropped.recv()).await;
-    told.expect("the handler is dropped in time").unwrap();
+    let sender = timeout(SOON, dropped.recv()).await;
+    sender.expect("the handler is dropped in time").unwrap();
 }

@@ -1,4 +1,4 @@
-//! What a handler asks its hub for: calls of others on behalf of its own call, and who is there.
+//! Calls of a handler to other agents on behalf of its own call, and the list of agents.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::in_process::hub::{
     call, echo, endless, hub, is_dropped, next_chunk, outcome, with, words,
 };
 
-/// Calls another agent with what it is told and says what that one says.
-fn asks(id: &str, other: &'static str) -> Agent {
+/// An agent that forwards its message to another agent and repeats the reply.
+fn forwards_to(id: &str, other: &'static str) -> Agent {
     Agent::new(id).on_message(move |message, reply| async move {
         let mut call = reply.call_agent(other, message.text).await?;
         while let Some(event) = call.next().await? {
@@ -28,7 +28,7 @@ fn asks(id: &str, other: &'static str) -> Agent {
 #[tokio::test]
 async fn a_call_of_another_agent_is_made_on_behalf_of_the_message_at_hand() {
     let hub = hub().await;
-    let _ann = asks("ann", "bob").attach_to(&hub).unwrap();
+    let _ann = forwards_to("ann", "bob").attach_to(&hub).unwrap();
     let bob = FakeAgent::attach(&hub, "bob");
     let replies = call(&hub, "ann", "hello");
     let serving = bob.call().await;
@@ -38,7 +38,7 @@ async fn a_call_of_another_agent_is_made_on_behalf_of_the_message_at_hand() {
     assert!(!called.principal.is_admin());
     let parent = called.parent().expect("a parent");
     assert_eq!(parent.id, replies.asking().call().id);
-    // The caller leaves, and so does the call that was made for it.
+    // The caller disconnects, so the call on its behalf is cancelled.
     let id = called.id;
     drop(replies);
     assert_eq!(bob.cancelled().await, id);
@@ -47,8 +47,8 @@ async fn a_call_of_another_agent_is_made_on_behalf_of_the_message_at_hand() {
 #[tokio::test]
 async fn agents_that_call_each_other_in_a_circle_are_stopped() {
     let hub = hub().await;
-    let _ann = asks("ann", "bob").attach_to(&hub).unwrap();
-    let _bob = asks("bob", "ann").attach_to(&hub).unwrap();
+    let _ann = forwards_to("ann", "bob").attach_to(&hub).unwrap();
+    let _bob = forwards_to("bob", "ann").attach_to(&hub).unwrap();
     let outcome = outcome(call(&hub, "ann", "hello")).await;
     let (_, why) = outcome.failure();
     assert!(why.contains("occurs 2 times in this chain"), "{why}");
@@ -61,8 +61,8 @@ async fn the_answer_of_another_agent_comes_as_it_is_said_with_its_end() {
         match called.text().await {
             Ok(text) => Ok(reply.text(text).await?),
             Err(error) => {
-                let said = format!("{:?} {error}", error.code());
-                Ok(reply.text(said).await?)
+                let expected = format!("{:?} {error}", error.code());
+                Ok(reply.text(expected).await?)
             }
         }
     });
@@ -80,7 +80,7 @@ async fn the_answer_of_another_agent_comes_as_it_is_said_with_its_end() {
     });
     let _more = more.attach_to(&hub).unwrap();
     assert_eq!(words(&hub, "ann", "more").await, "begun and ended");
-    for (target, said) in [
+    for (target, expected) in [
         (
             "nobody",
             "Some(\"not_found\") no agent \"nobody\" that you may call",
@@ -90,7 +90,7 @@ async fn the_answer_of_another_agent_comes_as_it_is_said_with_its_end() {
             "Some(\"not_found\") no agent \"no name\" that you may call",
         ),
     ] {
-        assert_eq!(words(&hub, "ann", target).await, said);
+        assert_eq!(words(&hub, "ann", target).await, expected);
     }
 }
 
@@ -105,7 +105,7 @@ async fn an_answer_that_is_not_read_paces_whoever_gives_it() {
     });
     let slow = Agent::new("slow").on_message(|_, reply| async move {
         let call = reply.call_agent("fast", "go").await?;
-        // Time stands still until nobody has anything to do: the answer is more than all queues on the way hold.
+        // The paused clock advances only when all tasks are idle. The answer exceeds all queues on the way.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let text = call.text().await?;
         Ok(reply.text(text.len().to_string()).await?)

@@ -1,4 +1,4 @@
-//! Several agents as one.
+//! Several agents that answer as a team.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn fails(id: &str) -> Agent {
 
 #[tokio::test]
 async fn without_a_coordinator_all_members_answer_at_once_under_their_names() {
-    // Nobody answers before all have begun, and the first one last.
+    // All members begin before any answers, and the first member answers last.
     let (begun, second_is_done) = (Arc::new(Barrier::new(2)), Arc::new(Notify::new()));
     let (barrier, done) = (begun.clone(), second_is_done.clone());
     let first = Agent::new("first")
@@ -46,7 +46,7 @@ async fn without_a_coordinator_all_members_answer_at_once_under_their_names() {
     let (hub, _team) = with(Team::new("team").member(first).member(second)).await;
     let outcome = outcome(call(&hub, "team", "hello")).await;
     assert_eq!(outcome.words, "The first:\nhello!\n\nsecond:\nhello?");
-    assert_eq!(outcome.besides, [("thinking", "at last".to_owned())]);
+    assert_eq!(outcome.other_chunks, [("thinking", "at last".to_owned())]);
 }
 
 #[tokio::test]
@@ -62,8 +62,8 @@ async fn a_member_that_fails_says_so_and_the_team_fails_only_if_all_do() {
     let outcome = outcome(call(&hub, "team", "x")).await;
     assert_eq!(outcome.failure(), ("quota", "no more today"));
     let (hub, _team) = with(Team::new("team")).await;
-    let nobody = crate::in_process::hub::outcome(call(&hub, "team", "x")).await;
-    assert_eq!(nobody.failure().1, "this team has no members");
+    let empty_team = crate::in_process::hub::outcome(call(&hub, "team", "x")).await;
+    assert_eq!(empty_team.failure().1, "this team has no members");
 }
 
 #[tokio::test]
@@ -95,8 +95,12 @@ async fn a_coordinator_asks_members_by_name_and_hears_them_as_they_speak() {
     let (hub, _team) = with(team).await;
     let outcome = outcome(call(&hub, "team", "hello there")).await;
     assert_eq!(outcome.words, "[HELLO ][THERE]");
-    let besides: Vec<_> = outcome.besides.iter().map(|(_, text)| &**text).collect();
-    assert_eq!(besides, ["words shout", "completed"]);
+    let other_chunks: Vec<_> = outcome
+        .other_chunks
+        .iter()
+        .map(|(_, text)| &**text)
+        .collect();
+    assert_eq!(other_chunks, ["words shout", "completed"]);
 }
 
 #[tokio::test]
@@ -162,12 +166,12 @@ async fn a_coordinator_may_listen_to_several_members_and_miss_nothing() {
             let (mut from_a, mut from_b) = (String::new(), String::new());
             let mut left = 2;
             while left > 0 {
-                let (event, said) = tokio::select! {
+                let (event, texts_of) = tokio::select! {
                     Ok(Some(event)) = a.next() => (event, &mut from_a),
                     Ok(Some(event)) = b.next() => (event, &mut from_b),
                 };
                 match event {
-                    Event::Chunk(chunk) => said.push_str(&chunk.text),
+                    Event::Chunk(chunk) => texts_of.push_str(&chunk.text),
                     Event::Done(_) => left -= 1,
                     other => panic!("{other:?}"),
                 }
@@ -206,8 +210,8 @@ async fn a_word_in_passing_of_a_member_is_a_completed_answer() {
     let team = Team::new("team")
         .member(member)
         .coordinator(|message, reply, team| async move {
-            let mut asked = team.ask("member", message.text)?;
-            while let Some(event) = asked.next().await? {
+            let mut member_reply = team.ask("member", message.text)?;
+            while let Some(event) = member_reply.next().await? {
                 if let Event::Done(done) = event {
                     reply.text(done.state.name()).await?;
                 }

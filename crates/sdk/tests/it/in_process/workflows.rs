@@ -1,4 +1,4 @@
-//! Steps one after another, as one agent.
+//! Sequential steps that answer as a single agent.
 
 use jackfield_core::{call::Reply, principal::Principal};
 use jackfield_model::{Answer, DoneState, Event};
@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::in_process::hub::{call, echo, endless, is_dropped, next, next_chunk, outcome, with};
 
-/// Says its message back word by word, with a mark of its own.
-fn marks(id: &'static str) -> Agent {
+/// An agent that echoes its message word by word, each with a mark.
+fn marking(id: &'static str) -> Agent {
     Agent::new(id).on_message(move |message, reply| async move {
         for word in message.text.split_whitespace() {
             reply.text(format!("{word}-{id} ")).await?;
@@ -21,18 +21,22 @@ fn marks(id: &'static str) -> Agent {
 #[tokio::test]
 async fn what_a_step_answers_is_what_the_next_one_is_told() {
     let workflow = Workflow::new("flow")
-        .agent(marks("a"))
+        .agent(marking("a"))
         .step("reverse", |text| async move {
             let words: Vec<&str> = text.split_whitespace().rev().collect();
             Ok(words.join(" "))
         })
-        .agent(marks("b"));
+        .agent(marking("b"));
     let (hub, _flow) = with(workflow).await;
     let outcome = outcome(call(&hub, "flow", "one two")).await;
     assert_eq!(outcome.words, "two-a-b one-a-b ");
-    let besides: Vec<_> = outcome.besides.iter().map(|(k, t)| (*k, &**t)).collect();
+    let other_chunks: Vec<_> = outcome
+        .other_chunks
+        .iter()
+        .map(|(k, t)| (*k, &**t))
+        .collect();
     assert_eq!(
-        besides,
+        other_chunks,
         [
             ("status", "step a"),
             ("status", "one-a "),
@@ -50,13 +54,13 @@ async fn what_a_step_answers_is_what_the_next_one_is_told() {
 async fn the_first_step_gets_the_message_and_all_of_them_the_conversation() {
     let tells = |id: &str| {
         Agent::new(id).on_message(|message, reply| async move {
-            let said = json!([
+            let body = json!([
                 message.text,
                 message.session,
                 message.caller,
                 message.parts.len()
             ]);
-            Ok(reply.text(said.to_string()).await?)
+            Ok(reply.text(body.to_string()).await?)
         })
     };
     let workflow = Workflow::new("flow").agent(tells("a")).agent(tells("b"));
@@ -204,7 +208,7 @@ async fn a_step_may_give_its_answer_only_at_the_end_and_a_workflow_may_be_a_step
     });
     let inner = Workflow::new("inner")
         .agent(silent.clone())
-        .agent(marks("a"));
+        .agent(marking("a"));
     let (hub, _flow) = with(Workflow::new("flow").agent(inner).agent(silent)).await;
     let outcome = outcome(call(&hub, "flow", "x")).await;
     assert_eq!(outcome.done().result.as_deref(), Some("X-A "));

@@ -1,4 +1,4 @@
-//! What doors keep for their agents, and resolvers with tasks.
+//! Promises about the records of doors and the context that resolvers keep with tasks.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ fn load(store: &dyn Store) -> Vec<DoorRecord> {
     store.load_records("team").wait().unwrap()
 }
 
-fn know(store: &dyn Store, agents: &[&str]) {
+fn save_agents(store: &dyn Store, agents: &[&str]) {
     for id in agents {
         store.save_agent(agent(id)).wait().unwrap();
     }
 }
 
 pub(crate) fn records_read_back_each_for_its_door(store: &dyn Store) {
-    know(store, &["a", "b"]);
+    save_agents(store, &["a", "b"]);
     let (a, b) = (door_record("a", "team", 1), door_record("b", "team", 2));
     let other = DoorRecord {
         door: "p2p".into(),
@@ -39,11 +39,11 @@ pub(crate) fn records_read_back_each_for_its_door(store: &dyn Store) {
 }
 
 pub(crate) fn records_keep_their_order_whenever_they_change(store: &dyn Store) {
-    know(store, &["a", "b"]);
-    // Text would sort 10,000 before 9,999.
+    save_agents(store, &["a", "b"]);
+    // Sorted as text, 10,000 would come before 9,999.
     let records = ["9998", "9999", "10000"].map(|key| door_record("a", key, 1));
     save(store, &records.each_ref());
-    // Keys are counted for each agent by itself.
+    // Keys belong to an agent: `b` uses a key that `a` has too.
     let of_b = door_record("b", "9999", 1);
     save(store, &[&of_b]);
     let [first, _, third] = records;
@@ -53,27 +53,27 @@ pub(crate) fn records_keep_their_order_whenever_they_change(store: &dyn Store) {
 }
 
 pub(crate) fn records_for_an_agent_that_is_not_there_are_not_kept(store: &dyn Store) {
-    know(store, &["b"]);
+    save_agents(store, &["b"]);
     let (a, b) = (door_record("a", "team", 1), door_record("b", "team", 1));
     save(store, &[&a, &b]);
-    know(store, &["a"]);
+    save_agents(store, &["a"]);
     assert_eq!(load(store), [b]);
 }
 
 pub(crate) fn records_go_with_their_agent(store: &dyn Store) {
-    know(store, &["a", "b"]);
+    save_agents(store, &["a", "b"]);
     let records = [("a", "team"), ("a", "task/1"), ("b", "team")];
     let records = records.map(|(agent, key)| door_record(agent, key, 1));
     save(store, &records.each_ref());
-    // An agent that is written again, as whenever its profile changes, keeps them.
-    know(store, &["a", "a"]);
+    // A profile change writes the agent again; the agent keeps its records.
+    save_agents(store, &["a", "a"]);
     assert_eq!(load(store), records);
     let [a, _, b] = records;
     let removed = store.remove_agent(AgentId::parse("a").unwrap());
     removed.wait().unwrap();
     assert_eq!(load(store), std::slice::from_ref(&b));
-    // One of the same id begins with nothing.
-    know(store, &["a"]);
+    // A new agent with the same id starts without records.
+    save_agents(store, &["a"]);
     save(store, &[&a]);
     assert_eq!(load(store), [a, b]);
 }

@@ -1,4 +1,5 @@
-//! Promises about what followers of a task are told: with the rows it tells of, and in order.
+//! Promises about callbacks of a task's followers: written with the rows they report, delivered in
+//! order.
 
 use jackfield_core::{
     outbox::{Callback, Follower, NewCallback, OutboxRow, Settled},
@@ -16,15 +17,15 @@ fn follower(id: &str, host: &str) -> Follower {
     }
 }
 
-/// What the follower is told of a position.
-fn told(task: &TaskRecord, follower: &Follower, pos: u64, at: Timestamp) -> NewCallback {
+/// Creates the callback for the follower at a position of the log.
+fn callback_at(task: &TaskRecord, follower: &Follower, pos: u64, at: Timestamp) -> NewCallback {
     NewCallback {
         row: OutboxRow::to(follower, task.id, pos, at),
         reply: Vec::new(),
     }
 }
 
-/// Where those stand that are due, by their followers.
+/// Returns the follower and position of each callback that is due.
 fn due(store: &dyn Store, now: Timestamp) -> Vec<(String, u64)> {
     let due = store.due_callbacks(now, 100).wait().unwrap();
     let due = due.into_iter();
@@ -54,35 +55,40 @@ pub(crate) fn what_is_told_is_written_with_its_rows_or_not_at_all(store: &dyn St
         followers: vec![f.clone(), follower("g", "g")],
         ..task()
     };
-    let started = told(&record, &f, 0, time(1));
+    let started = callback_at(&record, &f, 0, time(1));
     let rows = vec![message(0, "hi")];
     let saved = store.save_task(record.clone(), rows, vec![started.clone()], false);
     saved.wait().unwrap();
     assert_eq!(find(store, record.id).followers, record.followers);
-    let said = NewCallback {
+    let with_reply = NewCallback {
         reply: vec![LogItem::Event(Event::text("by itself"))],
-        ..told(&record, &f, 1, time(2))
+        ..callback_at(&record, &f, 1, time(2))
     };
-    let appended = store.append(record.id, vec![text(1, "words")], vec![said.clone()]);
+    let appended = store.append(record.id, vec![text(1, "words")], vec![with_reply.clone()]);
     appended.wait().unwrap();
-    let refused = told(&record, &f, 3, time(3));
+    let refused = callback_at(&record, &f, 3, time(3));
     let refused = store.append(record.id, vec![text(3, "again")], vec![refused]);
     assert!(refused.wait().is_err());
-    // One who is told although nothing is logged.
-    let alone = told(&record, &f, 9, time(4));
-    let alone_is_in = store.append(record.id, Vec::new(), vec![alone.clone()]);
-    alone_is_in.wait().unwrap();
-    let wanted = [alone.row, said.row.clone(), started.row];
+    // A callback without new rows in the log.
+    let alone = callback_at(&record, &f, 9, time(4));
+    let alone_is_saved = store.append(record.id, Vec::new(), vec![alone.clone()]);
+    alone_is_saved.wait().unwrap();
+    let wanted = [alone.row, with_reply.row.clone(), started.row];
     assert_eq!(callbacks(store), wanted);
-    let reply = store.callback_reply(said.row.id).wait().unwrap();
-    assert_eq!(reply, said.reply);
+    let reply = store.callback_reply(with_reply.row.id).wait().unwrap();
+    assert_eq!(reply, with_reply.reply);
     assert_eq!(find(store, record.id).log_end, 6);
 }
 
 pub(crate) fn of_each_lane_only_the_first_is_due(store: &dyn Store) {
     let record = task();
     let (a, b) = (follower("a", "one"), follower("b", "one"));
-    let both = |pos, at| vec![told(&record, &a, pos, at), told(&record, &b, pos, at)];
+    let both = |pos, at| {
+        vec![
+            callback_at(&record, &a, pos, at),
+            callback_at(&record, &b, pos, at),
+        ]
+    };
     save(store, &record, vec![message(0, "hi")]);
     for pos in 1..4_i32 {
         let at = time(pos.into());
@@ -93,7 +99,7 @@ pub(crate) fn of_each_lane_only_the_first_is_due(store: &dyn Store) {
     assert_eq!(due(store, time(9)), pairs(&[("a", 1), ("b", 1)]));
     settle(store, "b", Settled::Delivered);
     assert_eq!(due(store, time(9)), pairs(&[("a", 1), ("b", 2)]));
-    // One that has to wait holds up those behind it, and nobody else.
+    // A delayed callback blocks the later ones of its lane, and no other lane.
     let (at, error) = (time(100), "503".to_owned());
     settle(store, "a", Settled::Retry { at, error });
     settle(store, "b", Settled::Delivered);
@@ -106,7 +112,7 @@ pub(crate) fn of_each_lane_only_the_first_is_due(store: &dyn Store) {
     );
     assert_eq!((next(time(3)), next(at)), (Some(at), None));
     assert_eq!(due(store, at), pairs(&[("b", 3), ("a", 1)]));
-    // One that was given up holds up nobody, and comes first when it is sent again.
+    // A dead callback blocks no other, and is the first in its lane when retried.
     let error = "410".to_owned();
     settle(store, "a", Settled::Dead { error });
     assert_eq!(due(store, time(9)), pairs(&[("a", 2), ("b", 3)]));
@@ -132,9 +138,9 @@ pub(crate) fn a_lane_that_is_dropped_takes_nothing_else_along(store: &dyn Store)
     for record in [&one, &two] {
         let end = row(0, LogItem::End(End::done()));
         let all = vec![
-            told(record, &a, 0, time(1)),
-            told(record, &a, 0, time(2)),
-            told(record, &b, 0, time(3)),
+            callback_at(record, &a, 0, time(1)),
+            callback_at(record, &a, 0, time(2)),
+            callback_at(record, &b, 0, time(3)),
         ];
         let saved = store.save_task(record.clone(), vec![end], all, true);
         saved.wait().unwrap();
@@ -180,7 +186,7 @@ pub(crate) fn what_a_token_asked_for_is_dropped_and_nothing_else(store: &dyn Sto
         callback: Some(asked_by(kept, "at the end")),
         ..finished(time(1))
     };
-    let all = [&theirs, &ours, &nobodys].map(|it| told(&record, it, 0, time(2)));
+    let all = [&theirs, &ours, &nobodys].map(|it| callback_at(&record, it, 0, time(2)));
     let end = row(0, LogItem::End(End::done()));
     let saved = store.save_task(record.clone(), vec![end], all.to_vec(), true);
     saved.wait().unwrap();

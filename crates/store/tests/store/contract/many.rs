@@ -1,4 +1,4 @@
-//! Promises about many tasks at once: opening them again, listing them, trimming them.
+//! Promises about many tasks at once: reopening, listing and trimming.
 
 use jackfield_core::{
     principal::Whose,
@@ -40,7 +40,7 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
     save(store, &done, vec![message(0, "one")]);
     save(store, &at_rest, vec![message(0, "one")]);
     let reopened = reopen(store);
-    let words = |id| {
+    let message_of = |id| {
         let found = reopened.iter().find(|one| one.record.id == id).unwrap();
         found.message.as_ref().unwrap().joined_text()
     };
@@ -49,8 +49,8 @@ pub(super) fn reopening_raises_the_epoch_of_what_is_unfinished(store: &dyn Store
         2,
         "nobody works on what waits for a message"
     );
-    assert_eq!(words(submitted.id), "one");
-    assert_eq!(words(waiting.id), "two", "only the last turn is read");
+    assert_eq!(message_of(submitted.id), "one");
+    assert_eq!(message_of(waiting.id), "two", "only the last turn is read");
     for Reopened { record, .. } in &reopened {
         assert_eq!(find(store, record.id), *record);
     }
@@ -93,7 +93,7 @@ pub(super) fn reopening_tells_what_the_log_says_of_the_last_turn(store: &dyn Sto
         LogItem::Event(Event::from_log("ask", &body).unwrap())
     };
     let answer = |id: &str| LogItem::Answer(id.into(), Answer::default());
-    let words = |text: &str| LogItem::Event(Event::text(text));
+    let text_item = |text: &str| LogItem::Event(Event::text(text));
     let first_turn = vec![
         message(0, "one"),
         numbered(1, 7, ask("old")),
@@ -103,11 +103,11 @@ pub(super) fn reopening_tells_what_the_log_says_of_the_last_turn(store: &dyn Sto
     let mut second_turn = first_turn.clone();
     second_turn.extend([
         message(4, "two"),
-        numbered(5, 1, words("hé")),
+        numbered(5, 1, text_item("hé")),
         numbered(8, u64::MAX, ask("p")),
         numbered(9, 3, ask("q")),
         row(10, answer("p")),
-        numbered(11, 4, words("on")),
+        numbered(11, 4, text_item("on")),
         row(13, LogItem::End(End::Cancelled)),
     ]);
     let (cut, begun, silent) = (task(), task(), task());
@@ -118,18 +118,18 @@ pub(super) fn reopening_tells_what_the_log_says_of_the_last_turn(store: &dyn Sto
     let reopened = reopen(store);
     let of = |id| reopened.iter().find(|one| one.record.id == id).unwrap();
     let (cut, begun, silent) = (of(cut.id), of(begun.id), of(silent.id));
-    let said = |one: &Reopened| {
+    let last_message = |one: &Reopened| {
         one.message
             .as_ref()
             .map(jackfield_model::Message::joined_text)
     };
     let ids: Vec<_> = cut.asks.iter().map(|ask| ask.id.as_str()).collect();
-    assert_eq!((said(cut), cut.seq), (Some("two".into()), Some(4)));
+    assert_eq!((last_message(cut), cut.seq), (Some("two".into()), Some(4)));
     assert_eq!(ids, ["q"], "of this turn, and not answered");
     assert!(cut.has_reply && !begun.has_reply && !silent.has_reply);
     assert_eq!(cut.answers, [("p".to_owned(), Answer::default())]);
     for (one, message) in [(begun, Some("two".to_owned())), (silent, None)] {
-        assert_eq!((said(one), one.seq), (message, None));
+        assert_eq!((last_message(one), one.seq), (message, None));
         assert!(one.asks.is_empty() && one.answers.is_empty());
     }
 }
@@ -350,7 +350,7 @@ pub(super) fn trimming_takes_from_the_owner_whose_logs_hold_most(store: &dyn Sto
     let ids = |records: &[TaskRecord]| records.iter().map(|it| it.id).collect::<Vec<_>>();
     assert_eq!(store.trim(time(0), 45_000).wait().unwrap(), 2);
     assert_eq!(left(), [ids(&anns), ids(&bobs[2..])].concat());
-    // Both hold the same, and go by turns.
+    // Both owners hold the same number of bytes, so trimming alternates between them.
     assert_eq!(store.trim(time(0), 25_000).wait().unwrap(), 2);
     assert_eq!(left(), [ids(&anns[1..]), ids(&bobs[3..])].concat());
 }

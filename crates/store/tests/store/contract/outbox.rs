@@ -1,4 +1,4 @@
-//! Promises about callbacks: in the outbox with the end of their task, until they are delivered or given up.
+//! Promises about callbacks: written to the outbox with the end of their task, kept until delivered or dead.
 
 use jackfield_core::{
     outbox::{NewCallback, OutboxRow, OutboxState, PER_ORIGIN, Settled},
@@ -12,7 +12,7 @@ use crate::records::{
     callback, callbacks, end, find, finished, message, row, save, task, text, time,
 };
 
-/// A task that has just ended and wants somebody to be told.
+/// Saves a task that has just ended, with a callback to `url`.
 fn ended(store: &dyn Store, url: &str, at: Timestamp) -> TaskRecord {
     let record = TaskRecord {
         callback: Some(callback(url)),
@@ -210,7 +210,7 @@ pub(super) fn a_try_is_settled_as_delivered_or_for_later_or_for_good(store: &dyn
     assert_eq!(rows.as_slice(), std::slice::from_ref(&third));
     assert_eq!(callbacks(store), [third.clone(), second]);
     assert_eq!(list(store, Whose::Anybody, false, 1), [third]);
-    // Whoever settles twice, or what is gone, does no harm.
+    // Settling a callback twice, or after its deletion, is harmless.
     settle(store, first.id, dead());
     settle(store, CallbackId::new(), Settled::Delivered);
     assert_eq!(callbacks(store).len(), 2);
@@ -220,7 +220,7 @@ pub(super) fn a_dead_callback_is_sent_again_and_a_pending_one_is_not(store: &dyn
     let resend = |task| store.resend_callbacks(task).wait().unwrap();
     let tasks = [1, 2].map(|second| ended(store, "https://example.com/", time(second)));
     let [first, second] = due(store, time(9)).try_into().unwrap();
-    // Another turn of the same task.
+    // A second turn of the same task.
     end(store, &tasks[0], Vec::new());
     let third = due(store, time(9)).remove(1);
     assert!(!resend(tasks[0].id) && !resend(CallId::new().into()));
@@ -243,7 +243,7 @@ pub(super) fn a_dead_callback_is_sent_again_and_a_pending_one_is_not(store: &dyn
 }
 
 pub(super) fn trimming_keeps_what_a_callback_still_needs(store: &dyn Store) {
-    let [pending, given_up, told, plain] = [1, 2, 3, 4].map(|second| {
+    let [pending, given_up, delivered, plain] = [1, 2, 3, 4].map(|second| {
         let url = format!("https://{second}.example/");
         ended(store, &url, time(second - 1_000_000_000))
     });
@@ -256,7 +256,7 @@ pub(super) fn trimming_keeps_what_a_callback_still_needs(store: &dyn Store) {
     let trim = |before, total| store.trim(before, total).wait().unwrap();
     assert_eq!(trim(now, usize::MAX), 2, "those that were told");
     assert!(is_there(&pending) && is_there(&given_up));
-    assert!(!is_there(&told) && !is_there(&plain));
+    assert!(!is_there(&delivered) && !is_there(&plain));
     assert_eq!(
         trim(Timestamp::MAX, usize::MAX),
         1,

@@ -1,4 +1,4 @@
-//! Promises about lists of tasks: by when they changed, in pages, counted, and found by the key of their request.
+//! Promises about lists of tasks: order by last change, pages, counts, and lookup by idempotency key.
 
 use jackfield_core::{
     principal::Whose,
@@ -22,7 +22,7 @@ fn list(store: &dyn Store, filter: TaskFilter) -> Vec<TaskRecord> {
 }
 
 pub(crate) fn lists_by_update_come_in_pages_whatever_their_times(store: &dyn Store) {
-    // Not in the order in which they were made, and some at the same time.
+    // Times out of creation order, with some duplicates.
     let mut records: Vec<_> = [5, 1, 3, 3, 9, 3, 1, 7].map(|at| finished(time(at))).into();
     for record in &records {
         save(store, record, Vec::new());
@@ -177,7 +177,7 @@ pub(crate) fn a_task_is_found_by_the_key_of_its_request(store: &dyn Store) {
     };
     assert_eq!(by("k \u{0} \u{e9}"), std::slice::from_ref(&one));
     assert_eq!(by("k"), []);
-    // A task has the key of its last message.
+    // A task carries the idempotency key of its last message.
     let next = TaskRecord {
         once: once("m"),
         ..one.clone()

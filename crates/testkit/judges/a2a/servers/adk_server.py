@@ -1,8 +1,8 @@
-"""An A2A server of Google's published Agent Development Kit, with a model that is a script.
+"""An A2A server of Google's published Agent Development Kit, with a scripted model.
 
     python adk_server.py
 
-See `stage.py` and `script.py`. Its questions to the user are calls of long-running tools, so that `ask` fails here.
+See `stage.py` and `script.py`. The kit asks users by long-running tools, so `ask` fails here.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ def content(*parts):
 
 
 class Actor(BaseLlm):
-    """Says what the script says to the last message: piece by piece, and then the whole, as models do here."""
+    """Answers the last message by the script: piece by piece, and then the whole text, as models do here."""
 
     async def generate_content_async(self, llm_request, stream=False):
         text = "".join(part.text or "" for part in llm_request.contents[-1].parts)

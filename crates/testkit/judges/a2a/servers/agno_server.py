@@ -1,8 +1,8 @@
-"""An A2A server of the published framework Agno, with a model that is a script.
+"""An A2A server of the published framework Agno, with a scripted model.
 
     python agno_server.py
 
-Its agent is called below `/a2a/agents/actor`. Agno has no artifacts, and no questions that go over A2A. See `stage.py`
+Its agent is at `/a2a/agents/actor`. Agno has no artifacts, and no questions over A2A. See `stage.py`
 and `script.py`.
 """
 
@@ -21,7 +21,7 @@ from agno.os.interfaces.a2a import A2A
 
 @dataclasses.dataclass
 class Actor(Model):
-    """Says what the script says to the last message."""
+    """Answers the last message by the script."""
 
     id: str = "actor"
     name: str = "actor"
@@ -46,7 +46,7 @@ class Actor(Model):
 
 
 if __name__ == "__main__":
-    # Its card names the host that it was asked for, so the URL that it will have does not matter.
+    # The card contains the host of the request, so the announced URL isn't needed.
     listener, _ = stage.listen()
     agent = Agent(id="actor", name="Agno", model=Actor(), db=InMemoryDb(), telemetry=False)
     system = AgentOS(agents=[agent], interfaces=[A2A(agents=[agent])], telemetry=False)

@@ -2,7 +2,7 @@
 //
 //     NODE_PATH=…/node_modules node js_v03.cjs JSONRPC|HTTP+JSON
 //
-// The card offers the binding named. See `stage.cjs`.
+// The argument selects the binding on the card. See `stage.cjs`.
 
 const { randomUUID } = require("node:crypto");
 const { DefaultRequestHandler, InMemoryTaskStore } = require("@a2a-js/sdk/server");
@@ -30,7 +30,7 @@ class Actor {
       bus.publish({ kind: "status-update", taskId, contextId, status: status(state, message), final });
     const made = (artifactId, name, parts, append = false) => {
       const artifact = { artifactId, name, parts, metadata: userMessage.metadata };
-      // What nobody knows of a message comes back in the artifact.
+      // Unknown fields of a message are returned in the artifact.
       if (userMessage.unheardOf) artifact.unheardOf = userMessage.unheardOf;
       bus.publish({ kind: "artifact-update", taskId, contextId, artifact, append });
     };

@@ -2,7 +2,7 @@
 //
 //     NODE_PATH=…/node_modules node js_v1.cjs JSONRPC|HTTP+JSON
 //
-// The card offers the binding named. See `stage.cjs`.
+// The argument selects the binding on the card. See `stage.cjs`.
 
 const { randomUUID } = require("node:crypto");
 const { Role, TaskState } = require("@a2a-js/sdk");
@@ -57,7 +57,7 @@ class Actor {
         return bus.finished();
       }
       if (isFirst) {
-        // Every answer must begin with the task here, also one that goes on.
+        // Every answer must begin with the task, including a continued task.
         const known = task ?? { id: taskId, contextId, history: [userMessage], artifacts: [], metadata: undefined };
         bus.publish(AgentEvent.task({ ...known, status: status(TaskState.TASK_STATE_SUBMITTED) }));
         update(TaskState.TASK_STATE_WORKING);

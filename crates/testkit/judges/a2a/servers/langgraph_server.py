@@ -1,8 +1,9 @@
-"""An A2A server of the published framework LangGraph, its in-memory one, with a model that is a script.
+"""The in-memory A2A server of the published framework LangGraph, with a scripted model.
 
     python langgraph_server.py
 
-The card of its graph is where a server's only card is. See `stage.py` and `script.py`; it has no files and no messages without a task.
+The graph's card is at the well-known path. The server has no files and no messages without a task. See `stage.py` and
+`script.py`.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ from langgraph.types import interrupt
 
 
 class Actor(BaseChatModel):
-    """Says what the script says to the last message."""
+    """Answers the last message by the script."""
 
     @property
     def _llm_type(self):
@@ -55,7 +56,7 @@ if __name__ == "__main__":
     listener, url = stage.listen()
     os.environ |= {
         "DATABASE_URI": ":memory:",
-        # The id that it gives to a graph of this name.
+        # The server's id for a graph of this name.
         "DEFAULT_A2A_ASSISTANT_ID": str(uuid.uuid5(uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "actor")),
         "LANGGRAPH_API_URL": url,
         "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
@@ -68,7 +69,7 @@ if __name__ == "__main__":
         "N_JOBS_PER_WORKER": "10",
         "REDIS_URI": "fake",
     }
-    # Reads its settings when it is loaded.
+    # The module reads its settings on import.
     from langgraph_api.server import app
 
     stage.play(app, listener)

@@ -2,7 +2,7 @@
 
     python py_v03.py JSONRPC|HTTP+JSON
 
-The card offers the binding named. See `stage.py` and `script.py`.
+The argument selects the binding on the card. See `stage.py` and `script.py`.
 """
 
 import base64

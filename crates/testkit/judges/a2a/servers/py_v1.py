@@ -2,7 +2,7 @@
 
     python py_v1.py JSONRPC|HTTP+JSON
 
-The card offers the binding named. See `stage.py` and `script.py`.
+The argument selects the binding on the card. See `stage.py` and `script.py`.
 """
 
 import contextlib
@@ -111,6 +111,6 @@ if __name__ == "__main__":
     card = card(url, sys.argv[1])
     handler = DefaultRequestHandler(agent_executor=Actor(), task_store=InMemoryTaskStore(), agent_card=card)
     routes = create_agent_card_routes(card) + create_jsonrpc_routes(handler, PATHS["JSONRPC"])
-    # The last of these takes every path with two segments, as one of a tenant.
+    # The last route matches every path with two segments as a tenant's path.
     routes += create_rest_routes(handler, path_prefix=PATHS["HTTP+JSON"])
     stage.play(Starlette(routes=routes), listener)

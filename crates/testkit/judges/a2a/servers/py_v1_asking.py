@@ -1,10 +1,9 @@
-"""A server of the published `a2a-sdk` 1.x that asks another agent for everything it is asked, with the client of the same
-library, and tells what it hears as it comes.
+"""A server of the published `a2a-sdk` 1.x that forwards every message to another agent, with the client of the same library,
+and streams the answer.
 
     python py_v1_asking.py http://127.0.0.1:7411/a2a/agents/ID
 
-The header `Jackfield-Call` that came with a message goes along with the question. Says `cancelled` when somebody cancels
-a task. See `stage.py`.
+The header `Jackfield-Call` of a message is forwarded too. Prints `cancelled` when a task is cancelled. See `stage.py`.
 """
 
 import sys
@@ -66,10 +65,10 @@ class Asking(AgentExecutor):
                     return await updater.failed(why)
 
     async def answer(self, context):
-        """What the other agent says, as it comes."""
+        """Streams the other agent's answer."""
         given = context.call_context.state["headers"]
         headers = {CALL: given[CALL]} if CALL in given else {}
-        # Certificates take long to load and are of no use on loopback.
+        # Certificates load slowly and aren't needed on loopback.
         async with httpx.AsyncClient(headers=headers, timeout=SOON, verify=False) as http:
             card = await A2ACardResolver(http, self.url).get_agent_card()
             client = ClientFactory(ClientConfig(streaming=True, httpx_client=http)).create(card)

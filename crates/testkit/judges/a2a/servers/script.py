@@ -1,4 +1,4 @@
-"""What a server does by the text of a message, whatever its framework."""
+"""Behaviour of the servers, selected by the text of a message; independent of the framework."""
 
 import asyncio
 import dataclasses
@@ -10,10 +10,10 @@ FAILURE = "I cannot do that"
 FILE = {"name": "note.txt", "type": "text/plain", "bytes": b"Hello, file"}
 DATA = {"answer": 42, "unit": "apples"}
 
-# How often `work` says something, and how often in all if nobody cancels it: 20 seconds.
+# Interval and number of the pieces of `work` without a cancellation: 20 seconds.
 PACE = 0.05
 PATIENCE = 400
-# Longest time that `count` waits in the middle for its release.
+# Maximum time that `count` waits for its release.
 RELEASED_AFTER = 10
 
 
@@ -25,7 +25,7 @@ class Say:
 
 
 class Ask:
-    """The turn ends with the question; the answer will be a message of the same task."""
+    """Ends the turn with the question; the answer is the task's next message."""
 
 
 class Fail:
@@ -37,11 +37,11 @@ class Attach:
 
 
 class Brief:
-    """A message and no task, where the framework has that."""
+    """A message without a task, if the framework supports it."""
 
 
 async def _released():
-    # Looked at now and then, since frameworks have loops and threads of their own.
+    # Polled, since frameworks have their own loops and threads.
     for _ in range(int(RELEASED_AFTER / PACE)):
         if releases.acquire(blocking=False):
             return
@@ -55,7 +55,7 @@ async def _count(first, last, pace):
 
 
 async def answer(text, is_answer=False):
-    """The steps of an answer. `stopped` is told when somebody ends them early."""
+    """The steps of an answer. Calls `stopped` if they end early."""
     is_stopped = True
     try:
         async for step in _steps(text, is_answer):
@@ -76,7 +76,7 @@ async def _steps(text, is_answer):
         async for step in _count(1, 10, 0):
             yield step
         await _released()
-        # Slowly, so that who comes back finds it at work.
+        # Slow enough for a reconnecting client to find the task working.
         async for step in _count(11, 15, PACE):
             yield step
         tell("fifteen")

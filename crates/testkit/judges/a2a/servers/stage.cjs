@@ -1,4 +1,4 @@
-// Where a server in Node plays, and what it does by the text of a message: `stage.py` and `script.py` say it all.
+// Listener and behaviour of the servers in Node; `stage.py` and `script.py` describe both.
 
 const { once } = require("node:events");
 const { createInterface } = require("node:readline");
@@ -15,7 +15,7 @@ const RELEASED_AFTER = 10_000;
 
 const tell = (word) => console.log(word);
 
-/** Listens, and serves what `build` makes of the URL by which it will be called. */
+/** Listens, and serves the application that `build` creates for the announced URL. */
 async function play(build) {
   const waiting = [];
   let app = (request, response) => waiting.push([request, response]);
@@ -33,7 +33,7 @@ async function play(build) {
   lines.once("close", () => process.exit(0));
 }
 
-/** One line lets one `count` go on. */
+/** Each line continues one `count`. */
 const release = new (class {
   permits = 0;
   waiting = [];
@@ -49,7 +49,7 @@ const release = new (class {
   }
 })();
 
-/** The steps of an answer: something to say, or one of `ask`, `fail`, `attach`, `brief`. */
+/** The steps of an answer: text, or one of `ask`, `fail`, `attach`, `brief`. */
 async function* answer(text, isAnswer) {
   const count = async function* (first, last, pace) {
     for (let number = first; number <= last; number += 1) {

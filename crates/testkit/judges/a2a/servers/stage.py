@@ -1,6 +1,6 @@
-"""Where a server in Python plays: it listens on a free port of this machine and prints the port, then reads one line,
-the URL by which it will be called and which its card must name. Each further line releases one `count`, see
-`script.py`. It is gone when its input is closed."""
+"""The listener of the servers in Python: listens on a free local port, prints the port, then reads a line with the public
+URL for the card. Each further line releases one `count`, see `script.py`. The server exits when standard input is
+closed."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ releases = threading.Semaphore(0)
 
 
 def tell(word):
-    """Says something to the test."""
+    """Prints a line for the test."""
     print(word, flush=True)
 
 
@@ -24,7 +24,7 @@ def _hear():
 
 
 def listen():
-    """The socket, and the URL without a slash at its end."""
+    """The socket, and the URL without a trailing slash."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     tell(listener.getsockname()[1])
     url = sys.stdin.readline().strip()
@@ -33,6 +33,6 @@ def listen():
 
 
 def play(app, listener):
-    """Serves until the input is closed. Nobody waits for streams that are open then."""
+    """Serves until standard input is closed, without waiting for open streams."""
     config = uvicorn.Config(app, log_level="error", timeout_keep_alive=60)
     uvicorn.Server(config).run(sockets=[listener])

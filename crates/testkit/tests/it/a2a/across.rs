@@ -1,4 +1,4 @@
-//! What A2A callers get of agents of other doors: kinds of chunks, files, failures, cancels.
+//! A2A callers and agents of other doors: chunk kinds, files, failures, cancellation.
 
 use jackfield_testkit::TestHub;
 use serde_json::json;
@@ -28,11 +28,11 @@ async fn a_bridge_agent_is_streamed_with_its_kinds_and_its_attachments() {
         json!([{"name": "a.txt", "url": "https://example.com/a.txt", "type": "text/plain"}]);
     amy.send(json!({"type": "done", "request_id": request, "attachments": attachments}))
         .await;
-    let mut heard = Vec::new();
+    let mut events = Vec::new();
     while let Some(event) = stream.maybe_next().await {
-        heard.push((event.event.unwrap(), event.data));
+        events.push((event.event.unwrap(), event.data));
     }
-    let updates: Vec<_> = heard
+    let updates: Vec<_> = events
         .iter()
         .filter(|(name, _)| name == "task_update")
         .map(|(_, data)| (data["kind"].clone(), data["delta"].clone()))
@@ -45,7 +45,7 @@ async fn a_bridge_agent_is_streamed_with_its_kinds_and_its_attachments() {
             (json!("text"), json!("done")),
         ]
     );
-    let (name, last) = heard.last().unwrap();
+    let (name, last) = events.last().unwrap();
     assert_eq!(
         (name.as_str(), &last["status"]),
         ("task_completed", &json!("completed"))

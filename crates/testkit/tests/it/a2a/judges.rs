@@ -1,5 +1,5 @@
-//! Outside judges: published A2A clients of other authors call agents of every door. `cargo xtask test` prepares those
-//! in other languages; without them their tests only say so.
+//! Outside judges: published A2A clients of other authors call agents of every door. `cargo xtask test` installs those
+//! in other languages; without them their tests only print a notice.
 
 mod behaviour;
 mod frames;
@@ -19,20 +19,20 @@ use tokio::{
 use frames::Dialect;
 
 /// A hub with an agent of every kind.
-struct Cast {
+struct AgentsFixture {
     hub: TestHub,
-    /// Those that cannot ask.
+    /// Agents that can't ask questions.
     agents: Vec<&'static str>,
     asking: Vec<&'static str>,
-    /// Those among all that get the bytes of files.
+    /// Agents, of both lists, that receive the bytes of files.
     filing: Vec<&'static str>,
     _in_process: InProcess,
     _working: JoinSet<()>,
 }
 
-impl Cast {
+impl AgentsFixture {
     async fn start() -> Self {
-        // The judges are told of tasks on this machine.
+        // The judges receive push notifications on this machine.
         let hub = TestHub::start_with(|config| config.allow_private_outbound = true).await;
         let mut working = JoinSet::new();
         let releases = || Arc::new(Semaphore::new(0));
@@ -56,12 +56,12 @@ impl Cast {
         let (ready, is_ready) = oneshot::channel();
         let mut ready = Some(ready);
         working.spawn(async move {
-            let told = move || {
+            let on_attached = move || {
                 if let Some(ready) = ready.take() {
                     ready.send(()).ok();
                 }
             };
-            attached.run_with(told).await.ok();
+            attached.run_with(on_attached).await.ok();
         });
         is_ready.await.unwrap();
         let in_process = handlers::ending("in-process", releases());
@@ -77,12 +77,12 @@ impl Cast {
         }
     }
 
-    /// Where an agent is called.
+    /// The A2A URL of an agent.
     fn url(&self, id: &str) -> String {
         self.hub.url(&format!("/a2a/agents/{id}"))
     }
 
-    /// What a judge is told: the transports, and the agents.
+    /// Arguments of a judge: the transports, and the agents.
     fn arguments(&self, transports: &[&str]) -> Vec<String> {
         let transports = transports
             .iter()
@@ -99,14 +99,14 @@ impl Cast {
     }
 }
 
-async fn judged(
+async fn run_judges(
     variable: &str,
     script: &str,
     transports: &[&str],
     program: impl FnOnce(OsString) -> Command,
 ) {
-    let cast = Cast::start().await;
-    let arguments = cast.arguments(transports);
+    let fixture = AgentsFixture::start().await;
+    let arguments = fixture.arguments(transports);
     let command = |value, script: &Path| {
         let mut command = program(value);
         command.arg(script).args(arguments);
@@ -117,7 +117,7 @@ async fn judged(
 
 fn python(python: OsString) -> Command {
     let mut python = Command::new(python);
-    // It would put what it compiled beside the scripts.
+    // Python would write bytecode beside the scripts.
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     python
 }
@@ -131,7 +131,7 @@ fn node(modules: OsString) -> Command {
 #[tokio::test]
 async fn the_python_client_of_version_1_0_calls_agents_of_every_door() {
     let transports = ["JSONRPC", "HTTP+JSON"];
-    judged(
+    run_judges(
         "JACKFIELD_JUDGE_A2A_PYTHON_1",
         "py_v1.py",
         &transports,
@@ -142,7 +142,7 @@ async fn the_python_client_of_version_1_0_calls_agents_of_every_door() {
 
 #[tokio::test]
 async fn the_python_client_of_version_1_0_calls_agents_of_every_door_by_grpc() {
-    judged(
+    run_judges(
         "JACKFIELD_JUDGE_A2A_PYTHON_1",
         "py_v1.py",
         &["GRPC"],
@@ -154,7 +154,7 @@ async fn the_python_client_of_version_1_0_calls_agents_of_every_door_by_grpc() {
 #[tokio::test]
 async fn the_python_client_of_version_0_3_calls_agents_of_every_door() {
     let transports = ["JSONRPC", "HTTP+JSON"];
-    judged(
+    run_judges(
         "JACKFIELD_JUDGE_A2A_PYTHON_03",
         "py_v03.py",
         &transports,
@@ -166,7 +166,7 @@ async fn the_python_client_of_version_0_3_calls_agents_of_every_door() {
 #[tokio::test]
 async fn the_client_of_agno_calls_agents_of_every_door() {
     let transports = ["rest", "json-rpc"];
-    judged(
+    run_judges(
         "JACKFIELD_JUDGE_A2A_PYTHON_03",
         "agno_client.py",
         &transports,
@@ -178,13 +178,13 @@ async fn the_client_of_agno_calls_agents_of_every_door() {
 #[tokio::test]
 async fn the_javascript_client_of_version_1_0_calls_agents_of_every_door() {
     let transports = ["JSONRPC", "HTTP+JSON"];
-    judged("JACKFIELD_JUDGE_A2A_NODE_1", "js_v1.cjs", &transports, node).await;
+    run_judges("JACKFIELD_JUDGE_A2A_NODE_1", "js_v1.cjs", &transports, node).await;
 }
 
 #[tokio::test]
 async fn the_javascript_client_of_version_0_3_calls_agents_of_every_door() {
     let transports = ["JSONRPC", "HTTP+JSON"];
-    judged(
+    run_judges(
         "JACKFIELD_JUDGE_A2A_NODE_03",
         "js_v03.cjs",
         &transports,

@@ -1,11 +1,12 @@
-//! The seed's own curl command, as it stands there, against an Agora agent, a bridge agent and an agent of the SDK.
+//! The documented curl command of Agno's dialect, unchanged, against an Agora agent, a bridge agent and an agent of
+//! the SDK.
 
 use jackfield_sdk::{Agent, HubAddress};
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 use tokio::{process::Command, sync::oneshot, task::JoinSet};
 
-/// Copied from the seed.
+/// Copied from Agno's documentation.
 const COMMAND: &str = r#"curl -X POST http://localhost:7777/a2a/message/send \
   -H 'Content-Type: application/json' \
   -d '{
@@ -23,12 +24,12 @@ const COMMAND: &str = r#"curl -X POST http://localhost:7777/a2a/message/send \
     }
   }'"#;
 
-/// Runs the command against a hub as a shell does; without curl, sends what it would.
+/// Runs the command against a hub in a shell. Without curl, sends the same request directly.
 async fn run(hub: &TestHub) -> Value {
     let command = COMMAND.replace("localhost:7777", &hub.addr().to_string());
     let ran = Command::new("sh").arg("-c").arg(&command).output().await;
     let output = ran.unwrap();
-    // What a shell answers if there is no such command.
+    // The exit code of a shell for a missing command.
     if output.status.code() == Some(127) {
         let (_, body) = COMMAND.split_once("-d '").unwrap();
         let body = serde_json::from_str(body.trim_end_matches('\'')).unwrap();
@@ -38,7 +39,7 @@ async fn run(hub: &TestHub) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The answer has the shape of the seed, and these words.
+/// Checks that the response has the documented shape, and this text.
 fn check(answer: &Value, words: &str) {
     assert_eq!(answer["jsonrpc"], "2.0");
     assert_eq!(answer["id"], "req-1");

@@ -19,93 +19,93 @@ pub(crate) use self::{
     seed::Seed,
 };
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ended {
     Done,
-    /// With what is told of it.
+    /// With the error message.
     Failed(String),
     Cancelled,
 }
 
-/// What a caller is told of its call.
+/// An event of a caller.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum CallerEvent {
     /// A piece of the answer.
     Text(String),
-    /// What the agent is doing.
+    /// A status of the agent.
     Status(String),
     /// The agent waits for the caller.
     Asked,
-    /// Anything else.
+    /// Any other event.
     Other,
     Ended(Ended),
 }
 
-/// How a door's callers meet a question.
+/// How a door's callers handle a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Questions {
-    /// They are asked, and answer.
+    /// Callers see the question and answer.
     Answered,
-    /// They are told, and wait.
-    Told,
-    /// The call fails with it.
+    /// Callers see the question and wait.
+    Shown,
+    /// The question fails the call.
     Fatal,
 }
 
-/// Somebody who calls the remote through one door, one call at a time.
+/// A caller of the remote agent through one door, with a single call at a time.
 pub(crate) trait Caller {
     const NAME: &'static str;
     const QUESTIONS: Questions;
-    /// Whether the caller is told that its call is cancelled: it can leave only, otherwise.
-    const HEARS_CANCEL: bool = true;
+    /// Whether the caller receives a cancellation. Otherwise cancelling means disconnecting.
+    const RECEIVES_CANCEL: bool = true;
 
     async fn join(hub: &TestHub) -> Self;
 
-    /// Calls, to be told piece by piece.
+    /// Starts a streamed call.
     async fn begin(&mut self, text: &str);
 
-    /// What comes next.
-    async fn next(&mut self) -> Told;
+    /// Returns the next event.
+    async fn next(&mut self) -> CallerEvent;
 
-    /// Cancels, or leaves.
+    /// Cancels, or disconnects.
     async fn cancel(&mut self);
 
-    /// Answers what the agent asked.
+    /// Answers the agent's question.
     async fn answer(&mut self, text: &str);
 
-    /// Everything that came since the call began, as it came.
-    fn heard(&self) -> &[Value];
+    /// All raw events since the call began.
+    fn raw_events(&self) -> &[Value];
 
-    /// Calls, and takes the answer as a whole where the door has that.
+    /// Calls without streaming, where the door supports it.
     async fn once(&mut self, text: &str) -> (String, Ended) {
         self.begin(text).await;
         self.rest().await
     }
 
-    /// All that is said from here to the end, and the end.
+    /// Returns the remaining text and the end.
     async fn rest(&mut self) -> (String, Ended) {
-        let mut said = String::new();
+        let mut text_so_far = String::new();
         loop {
             match self.next().await {
-                Told::Text(text) => said.push_str(&text),
-                Told::Ended(end) => return (said, end),
-                Told::Status(_) | Told::Other => {}
-                Told::Asked => panic!("{} is asked something", Self::NAME),
+                CallerEvent::Text(text) => text_so_far.push_str(&text),
+                CallerEvent::Ended(end) => return (text_so_far, end),
+                CallerEvent::Status(_) | CallerEvent::Other => {}
+                CallerEvent::Asked => panic!("{} is asked something", Self::NAME),
             }
         }
     }
 }
 
-/// The text of a member; nothing if there is none.
+/// The text of a member; empty if missing.
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A piece of this kind.
-fn piece(kind: &Value, words: String) -> Told {
+/// A chunk of this kind.
+fn piece(kind: &Value, words: String) -> CallerEvent {
     match kind.as_str() {
-        None | Some("text") => Told::Text(words),
-        Some(_) => Told::Status(words),
+        None | Some("text") => CallerEvent::Text(words),
+        Some(_) => CallerEvent::Status(words),
     }
 }

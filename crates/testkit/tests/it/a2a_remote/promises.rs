@@ -1,11 +1,11 @@
-//! What holds for every published server, whoever calls it.
+//! Promises for every published server, from every caller.
 
 use jackfield_testkit::with_files;
 use serde_json::Value;
 
 use crate::a2a_remote::{
-    callers::{Caller, Ended, Questions, Told},
-    server::{Lack, Stage},
+    callers::{Caller, CallerEvent, Ended, Questions},
+    server::{Lack, RemoteFixture},
 };
 
 const HELLO: &str = "Hello, world";
@@ -15,24 +15,24 @@ const QUESTION: &str = "Which colour?";
 const ANSWER: &str = "You said: blue";
 const FAILURE: &str = "I cannot do that";
 
-/// All of them.
-pub(crate) async fn all<C: Caller>(stage: &mut Stage) {
+/// Checks all promises.
+pub(crate) async fn all<C: Caller>(fixture: &mut RemoteFixture) {
     println!("{}", C::NAME);
-    let mut caller = C::join(&stage.hub).await;
+    let mut caller = C::join(&fixture.hub).await;
     one_shot(&mut caller).await;
-    streamed(&mut caller, stage).await;
-    cancelled(&mut caller, stage).await;
-    cut(&mut caller, stage).await;
-    if stage.published.has(Lack::Questions) {
+    streamed(&mut caller, fixture).await;
+    cancelled(&mut caller, fixture).await;
+    cut(&mut caller, fixture).await;
+    if fixture.published.has(Lack::Questions) {
         asked(&mut caller).await;
     }
-    if stage.published.has(Lack::Failures) {
+    if fixture.published.has(Lack::Failures) {
         failed(&mut caller).await;
     }
-    if stage.published.has(Lack::Files) {
-        made(&mut caller, stage).await;
+    if fixture.published.has(Lack::Files) {
+        made(&mut caller, fixture).await;
     }
-    if stage.published.has(Lack::Messages) {
+    if fixture.published.has(Lack::Messages) {
         brief(&mut caller).await;
     }
 }
@@ -47,80 +47,84 @@ async fn one_shot(caller: &mut impl Caller) {
         answer,
         (HELLO.to_owned(), Ended::Done),
         "{:?}",
-        caller.heard()
+        caller.raw_events()
     );
     kept("one-shot");
 }
 
-/// Reads until the first half of `count` is there: as the answer, or as what the agent is doing, where it says nothing
-/// else before the end. Gives what was said of the answer.
-pub(crate) async fn first_half(caller: &mut impl Caller, stage: &Stage) -> String {
-    let mut said = String::new();
+/// Reads until the first half of `count` has arrived: as answer, or as status for servers that answer only at the end.
+/// Returns the answer so far.
+pub(crate) async fn first_half(caller: &mut impl Caller, fixture: &RemoteFixture) -> String {
+    let mut answer_text = String::new();
     let mut done = String::new();
-    while said != HALF {
+    while answer_text != HALF {
         match caller.next().await {
-            Told::Text(text) => said.push_str(&text),
-            Told::Status(text) => done.push_str(&text),
-            Told::Other => {}
+            CallerEvent::Text(text) => answer_text.push_str(&text),
+            CallerEvent::Status(text) => done.push_str(&text),
+            CallerEvent::Other => {}
             other => panic!("{other:?}"),
         }
-        if !stage.published.has(Lack::Pieces) && done.ends_with("10 ") {
+        if !fixture.published.has(Lack::Pieces) && done.ends_with("10 ") {
             break;
         }
-        assert!(HALF.starts_with(&said), "{said}");
+        assert!(HALF.starts_with(&answer_text), "{answer_text}");
     }
-    said
+    answer_text
 }
 
-/// The pieces are there before the end: the server waits in the middle until somebody has read so far.
-async fn streamed(caller: &mut impl Caller, stage: &mut Stage) {
+/// Pieces arrive before the end: the server waits in the middle until a caller has read the first
+/// half.
+async fn streamed(caller: &mut impl Caller, fixture: &mut RemoteFixture) {
     caller.begin("count").await;
-    let mut said = first_half(caller, stage).await;
-    stage.release().await;
+    let mut answer_text = first_half(caller, fixture).await;
+    fixture.release().await;
     let (rest, end) = caller.rest().await;
-    said.push_str(&rest);
+    answer_text.push_str(&rest);
     assert_eq!(
-        (said.as_str(), end),
+        (answer_text.as_str(), end),
         (COUNT, Ended::Done),
         "{:?}",
-        caller.heard()
+        caller.raw_events()
     );
     kept("streamed");
 }
 
-async fn cancelled(caller: &mut impl Caller, stage: &mut Stage) {
+async fn cancelled(caller: &mut impl Caller, fixture: &mut RemoteFixture) {
     caller.begin("work").await;
-    while !matches!(caller.next().await, Told::Text(_) | Told::Status(_)) {}
+    while !matches!(
+        caller.next().await,
+        CallerEvent::Text(_) | CallerEvent::Status(_)
+    ) {}
     cancel(caller).await;
-    stage.says("stopped").await;
+    fixture.wait_for_line("stopped").await;
     kept("cancelled");
 }
 
 async fn cancel<C: Caller>(caller: &mut C) {
     caller.cancel().await;
-    if C::HEARS_CANCEL {
+    if C::RECEIVES_CANCEL {
         assert_eq!(caller.rest().await.1, Ended::Cancelled);
     }
 }
 
-async fn cut(caller: &mut impl Caller, stage: &mut Stage) {
+async fn cut(caller: &mut impl Caller, fixture: &mut RemoteFixture) {
     caller.begin("count").await;
-    let mut said = first_half(caller, stage).await;
-    stage.proxy.cut();
-    if stage.published.has(Lack::Resuming) {
-        stage.release().await;
+    let mut answer_text = first_half(caller, fixture).await;
+    fixture.proxy.cut();
+    if fixture.published.has(Lack::Resuming) {
+        fixture.release().await;
     }
     let (rest, end) = caller.rest().await;
-    said.push_str(&rest);
-    if stage.published.has(Lack::Resuming) {
+    answer_text.push_str(&rest);
+    if fixture.published.has(Lack::Resuming) {
         assert_eq!(
-            (said.as_str(), end),
+            (answer_text.as_str(), end),
             (COUNT, Ended::Done),
             "{:?}",
-            caller.heard()
+            caller.raw_events()
         );
     } else {
-        assert_eq!(said, HALF, "nothing is said twice");
+        assert_eq!(answer_text, HALF, "nothing is said twice");
         assert_ne!(end, Ended::Done);
     }
     kept("cut");
@@ -130,22 +134,26 @@ async fn asked<C: Caller>(caller: &mut C) {
     caller.begin("ask").await;
     match C::QUESTIONS {
         Questions::Answered => {
-            while caller.next().await != Told::Asked {}
-            assert!(Value::from(caller.heard()).to_string().contains(QUESTION));
+            while caller.next().await != CallerEvent::Asked {}
+            assert!(
+                Value::from(caller.raw_events())
+                    .to_string()
+                    .contains(QUESTION)
+            );
             caller.answer("blue").await;
-            let (said, end) = caller.rest().await;
+            let (answer_text, end) = caller.rest().await;
             assert_eq!(
-                (said.as_str(), end),
+                (answer_text.as_str(), end),
                 (ANSWER, Ended::Done),
                 "{:?}",
-                caller.heard()
+                caller.raw_events()
             );
         }
-        Questions::Told => {
+        Questions::Shown => {
             loop {
                 match caller.next().await {
-                    Told::Status(text) if text.contains(QUESTION) => break,
-                    Told::Status(_) | Told::Text(_) | Told::Other => {}
+                    CallerEvent::Status(text) if text.contains(QUESTION) => break,
+                    CallerEvent::Status(_) | CallerEvent::Text(_) | CallerEvent::Other => {}
                     other => panic!("{other:?}"),
                 }
             }
@@ -154,7 +162,11 @@ async fn asked<C: Caller>(caller: &mut C) {
         Questions::Fatal => {
             let (_, end) = caller.rest().await;
             assert!(matches!(end, Ended::Failed(_)), "{end:?}");
-            assert!(Value::from(caller.heard()).to_string().contains(QUESTION));
+            assert!(
+                Value::from(caller.raw_events())
+                    .to_string()
+                    .contains(QUESTION)
+            );
         }
     }
     kept("asked");
@@ -162,24 +174,27 @@ async fn asked<C: Caller>(caller: &mut C) {
 
 async fn failed(caller: &mut impl Caller) {
     caller.begin("fail").await;
-    let (said, end) = caller.rest().await;
+    let (answer_text, end) = caller.rest().await;
     assert_eq!(
-        (said.as_str(), &end),
+        (answer_text.as_str(), &end),
         ("", &Ended::Failed(FAILURE.to_owned()))
     );
     kept("failed");
 }
 
-async fn made(caller: &mut impl Caller, stage: &Stage) {
+async fn made(caller: &mut impl Caller, fixture: &RemoteFixture) {
     caller.begin("file").await;
     let (_, end) = caller.rest().await;
-    assert_eq!(end, Ended::Done, "{:?}", caller.heard());
-    let heard = with_files(caller.heard().into()).await.to_string();
-    // As a link, or as it is.
+    assert_eq!(end, Ended::Done, "{:?}", caller.raw_events());
+    let events_text = with_files(caller.raw_events().into()).await.to_string();
+    // As a link, or as bytes.
     let file = [r#""fetched: Hello, file""#, r#""SGVsbG8sIGZpbGU=""#];
-    assert!(file.iter().any(|it| heard.contains(it)), "{heard}");
-    if stage.published.has(Lack::Data) {
-        assert!(heard.contains("apples"), "{heard}");
+    assert!(
+        file.iter().any(|it| events_text.contains(it)),
+        "{events_text}"
+    );
+    if fixture.published.has(Lack::Data) {
+        assert!(events_text.contains("apples"), "{events_text}");
     }
     kept("files and data");
 }
@@ -190,7 +205,7 @@ async fn brief(caller: &mut impl Caller) {
         answer,
         ("briefly".to_owned(), Ended::Done),
         "{:?}",
-        caller.heard()
+        caller.raw_events()
     );
     kept("a message and no task");
 }

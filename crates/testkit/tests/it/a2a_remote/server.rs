@@ -1,4 +1,4 @@
-//! A published server in a process of its own, behind a proxy that can cut the hub off.
+//! A published server in a separate process, behind a proxy that can cut the connection to the hub.
 
 use std::{
     env,
@@ -14,36 +14,36 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
 };
 
-/// Its id on the hub.
+/// The server's agent id at the hub.
 pub(crate) const ACTOR: &str = "actor";
 
-/// What a server cannot say in the way that others do.
+/// A missing capability of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// Its pieces are only told as what it does; the answer comes whole, at the end.
+    /// Pieces appear as status only; the answer arrives complete, at the end.
     Pieces,
-    /// It asks nothing.
+    /// Asks no questions.
     Questions,
     Files,
     Data,
-    /// It takes a run that failed for one that is completed.
+    /// Reports failed runs as completed.
     Failures,
-    /// It gives up what nobody follows.
+    /// Stops a task without subscribers.
     Resuming,
-    /// Every answer is a task.
+    /// Answers with tasks only.
     Messages,
 }
 
 /// A server that can be started.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Published {
-    /// The variable that names its judge.
+    /// The variable with the judge's interpreter.
     pub(crate) variable: &'static str,
-    /// In `judges/a2a/servers`.
+    /// Path in `judges/a2a/servers`.
     pub(crate) script: &'static str,
-    /// The binding that its card shall offer, where there are several.
+    /// The binding on its card, for servers with several.
     pub(crate) binding: &'static str,
-    /// Below its origin: where the agent is.
+    /// The agent's path below the origin.
     pub(crate) path: &'static str,
     pub(crate) lacks: &'static [Lack],
 }
@@ -69,7 +69,7 @@ impl Published {
             }
             false => Command::new(judge),
         };
-        // Python would put what it compiled beside the scripts.
+        // Python would write bytecode beside the scripts.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("judges/a2a/servers");
         command.arg(scripts.join(script)).arg(self.binding);
@@ -77,47 +77,47 @@ impl Published {
     }
 }
 
-/// One that runs, and a hub that has it as an agent.
+/// A running server, and a hub that has it as an agent.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct RemoteFixture {
     pub(crate) hub: TestHub,
     pub(crate) published: Published,
     /// Between the hub and the server.
     pub(crate) proxy: FaultProxy,
-    said: Lines<BufReader<ChildStdout>>,
+    output: Lines<BufReader<ChildStdout>>,
     input: ChildStdin,
-    /// Ended when dropped.
+    /// The process is killed when dropped.
     child: Child,
 }
 
-impl Stage {
-    /// Starts it and adds it to a hub; nothing if it was not prepared.
+impl RemoteFixture {
+    /// Starts the server and adds it to a hub. Returns `None` if the server isn't installed.
     pub(crate) async fn start(published: Published) -> Option<Self> {
         let mut command = published.command()?;
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // What goes wrong on purpose fills pages.
+        // Intended errors would print many pages.
         let command = command.stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().expect("it starts");
-        let mut said = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut output = BufReader::new(child.stdout.take().expect("piped")).lines();
         let mut input = child.stdin.take().expect("piped");
-        let port = heard(&mut said).await.parse().expect("a port");
+        let port = read_line(&mut output).await.parse().expect("a port");
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let proxy = FaultProxy::start(addr).await;
         let line = format!("http://{}\n", proxy.addr());
         input.write_all(line.as_bytes()).await.expect("it reads");
-        let stage = Self {
+        let fixture = Self {
             hub: TestHub::start().await,
             published,
             proxy,
-            said,
+            output,
             input,
             child,
         };
-        stage.add().await;
-        Some(stage)
+        fixture.add().await;
+        Some(fixture)
     }
 
-    /// The URL at which an operator would find the agent.
+    /// The URL that an operator would enter for the agent.
     fn url(&self) -> String {
         format!("http://{}{}", self.proxy.addr(), self.published.path)
     }
@@ -128,38 +128,38 @@ impl Stage {
         assert_eq!((status, &answer["id"]), (201, &json!(ACTOR)), "{answer}");
     }
 
-    /// Something on the hub that is JSON.
+    /// Gets JSON from the hub.
     pub(crate) async fn get(&self, path: &str) -> Value {
         let (status, answer) = self.hub.web().get(path).await;
         assert_eq!(status, 200, "{answer}");
         answer
     }
 
-    /// The card, as the server shows it to somebody who comes the way that the hub does.
+    /// The server's card, fetched through the proxy.
     pub(crate) async fn card(&self) -> String {
         let url = format!("{}/.well-known/agent-card.json", self.url());
         String::from_utf8(jackfield_testkit::fetch(&url).await).unwrap()
     }
 
-    /// Lets one `count` go on.
+    /// Continues one `count`.
     pub(crate) async fn release(&mut self) {
         self.input.write_all(b"\n").await.expect("it reads");
     }
 
-    /// Ends the server.
+    /// Stops the server.
     pub(crate) async fn leave(&mut self) {
         self.child.kill().await.expect("it runs");
     }
 
-    /// Waits until the server says so: `stopped` when it has ended its work early, `fifteen` when it has counted to that.
-    pub(crate) async fn says(&mut self, word: &str) {
-        while heard(&mut self.said).await != word {}
+    /// Waits for a line of the server: `stopped` after an early end of its work, `fifteen` after counting that far.
+    pub(crate) async fn wait_for_line(&mut self, word: &str) {
+        while read_line(&mut self.output).await != word {}
     }
 }
 
-/// The next line that the server says.
-async fn heard(said: &mut Lines<BufReader<ChildStdout>>) -> String {
-    let line = tokio::time::timeout(SOON, said.next_line()).await;
+/// Returns the server's next line.
+async fn read_line(output: &mut Lines<BufReader<ChildStdout>>) -> String {
+    let line = tokio::time::timeout(SOON, output.next_line()).await;
     let line = line.expect("the server says something in time");
     line.expect("UTF-8").expect("the server runs")
 }

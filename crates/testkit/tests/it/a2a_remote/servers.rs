@@ -1,14 +1,14 @@
-//! The table: which servers there are.
+//! The table of published servers.
 
 use serde_json::json;
 
 use crate::a2a_remote::{
     callers::{Agora, BridgeAgent, Own, Platform, Seed, V1, V03},
     promises::all,
-    server::{ACTOR, Lack, Published, Stage},
+    server::{ACTOR, Lack, Published, RemoteFixture},
 };
 
-/// Of the SDKs of the protocol's own project, which have everything.
+/// A server of an SDK by the protocol's own project; these lack no capability.
 const fn of_sdk(variable: &'static str, script: &'static str, binding: &'static str) -> Published {
     Published {
         variable,
@@ -63,34 +63,34 @@ pub(crate) const LANGGRAPH: Published = Published {
 };
 
 async fn called_from_every_door(published: Published) {
-    let Some(mut stage) = Stage::start(published).await else {
+    let Some(mut fixture) = RemoteFixture::start(published).await else {
         return;
     };
-    cards_are_right(&stage).await;
-    let stage = &mut stage;
-    all::<Own>(stage).await;
-    all::<Agora>(stage).await;
-    all::<BridgeAgent>(stage).await;
-    all::<Platform>(stage).await;
-    all::<Seed>(stage).await;
-    all::<V03>(stage).await;
-    all::<V1>(stage).await;
+    cards_are_right(&fixture).await;
+    let fixture = &mut fixture;
+    all::<Own>(fixture).await;
+    all::<Agora>(fixture).await;
+    all::<BridgeAgent>(fixture).await;
+    all::<Platform>(fixture).await;
+    all::<Seed>(fixture).await;
+    all::<V03>(fixture).await;
+    all::<V1>(fixture).await;
 }
 
-/// The server's card stays as it was, and the hub's own for it leads to the hub.
-async fn cards_are_right(stage: &Stage) {
-    let url = stage.hub.url(&format!("/v1/remotes/{ACTOR}/card"));
+/// Checks that the server's card is unchanged, and that the hub's card for it points to the hub.
+async fn cards_are_right(fixture: &RemoteFixture) {
+    let url = fixture.hub.url(&format!("/v1/remotes/{ACTOR}/card"));
     let kept = jackfield_testkit::fetch(&url).await;
-    assert_eq!(String::from_utf8(kept).unwrap(), stage.card().await);
+    assert_eq!(String::from_utf8(kept).unwrap(), fixture.card().await);
     let base = format!("/a2a/agents/{ACTOR}");
-    let card = stage
+    let card = fixture
         .get(&format!("{base}/.well-known/agent-card.json"))
         .await;
-    assert_eq!(card["url"], json!(stage.hub.url(&base)));
-    let theirs: serde_json::Value = serde_json::from_str(&stage.card().await).unwrap();
+    assert_eq!(card["url"], json!(fixture.hub.url(&base)));
+    let theirs: serde_json::Value = serde_json::from_str(&fixture.card().await).unwrap();
     assert_eq!(card["name"], theirs["name"]);
     assert!(
-        !card.to_string().contains(&stage.proxy.addr().to_string()),
+        !card.to_string().contains(&fixture.proxy.addr().to_string()),
         "{card}"
     );
 }

@@ -1,4 +1,4 @@
-//! One operation, asked for by one caller: once for what is ann's, once for what does not exist.
+//! An operation, requested by a caller: once for ann's thing, once for a thing that doesn't exist.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::access::{
+    fixture::AccessFixture,
     rows::{Kind, Row},
-    scene::Scene,
 };
 
-/// What nobody has.
+/// The id of a thing that doesn't exist.
 const NOTHING: &str = "nobodys-thing";
-/// A task that nobody has.
+/// The id of a task that doesn't exist.
 const NO_TASK: &str = "0190a0a0-0000-7000-8000-000000000000";
 
-/// What a caller may do, as the table says it.
+/// A caller's permission, as written in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cell {
     Yes,
@@ -38,30 +38,30 @@ impl Cell {
     }
 }
 
-/// What the hub said.
+/// A response of the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Said {
+struct HubResponse {
     is_refused: bool,
     text: String,
 }
 
-/// What the hub answered.
+/// The hub's responses to an operation.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    real: Said,
-    /// To the same about a thing that does not exist, if the operation is about one.
-    other: Option<Said>,
+    real: HubResponse,
+    /// Response for a thing that doesn't exist, if the operation takes one.
+    other: Option<HubResponse>,
     pub(crate) tells_of_ann: bool,
 }
 
 impl Answer {
-    pub(crate) async fn to(scene: &Scene, row: &Row) -> Self {
+    pub(crate) async fn to(fixture: &AccessFixture, row: &Row) -> Self {
         let other = match row.is_about_something() {
-            true => Some(ask(scene, row, Names::nothing_for(row)).await),
+            true => Some(ask(fixture, row, Names::nothing_for(row)).await),
             false => None,
         };
-        let names = Names::of(scene);
-        let mut real = ask(scene, row, names).await;
+        let names = Names::of(fixture);
+        let mut real = ask(fixture, row, names).await;
         let tells_of_ann = !real.is_refused && row.is_listing() && real.text.contains("anns-");
         for (name, nothing) in names.all().into_iter().zip(Names::nothing_for(row).all()) {
             real.text = real.text.replace(name, nothing);
@@ -73,7 +73,7 @@ impl Answer {
         }
     }
 
-    /// What it means; whether it is a list of things, some of them ann's.
+    /// The permission that the responses show; `is_list` for lists that may contain ann's things.
     pub(crate) fn cell(&self, is_list: bool) -> Cell {
         match &self.other {
             Some(other) if *other == self.real && other.is_refused => Cell::No,
@@ -86,7 +86,7 @@ impl Answer {
     }
 }
 
-/// What stands where a row has a name in braces.
+/// Values for the names in braces of a row.
 #[derive(Debug, Clone, Copy)]
 struct Names<'a> {
     agent: &'a str,
@@ -97,19 +97,19 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn of(scene: &'a Scene) -> Self {
+    fn of(fixture: &'a AccessFixture) -> Self {
         Self {
             agent: "anns-agent",
             team: "anns-team",
-            task: &scene.task,
-            token: &scene.ann,
+            task: &fixture.task,
+            token: &fixture.ann,
             remote: "anns-remote",
         }
     }
 
     fn nothing_for(row: &Row) -> Self {
         Self {
-            // Who may register it would make it something.
+            // Registering the id would create the agent.
             agent: match row.kind {
                 Kind::Agora(_) => "nobodys-first",
                 Kind::Bridge => "nobodys-second",
@@ -135,36 +135,41 @@ impl<'a> Names<'a> {
     }
 }
 
-async fn ask(scene: &Scene, row: &Row, names: Names<'_>) -> Said {
+async fn ask(fixture: &AccessFixture, row: &Row, names: Names<'_>) -> HubResponse {
     match row.kind {
         Kind::Http { method, path, body } => {
             let body = (!body.is_empty()).then(|| names.fill(body));
-            http(scene, method, &names.fill(path), body).await
+            http(fixture, method, &names.fill(path), body).await
         }
         Kind::Grpc(method) => {
             let path = names.fill("/a2a/agents/{agent}/lf.a2a.v1.A2AService/");
-            grpc(scene, &format!("{path}{method}")).await
+            grpc(fixture, &format!("{path}{method}")).await
         }
         Kind::Mcp(tool, arguments) => {
             let arguments: Value = serde_json::from_str(&names.fill(arguments)).unwrap();
             let params = json!({"name": tool, "arguments": arguments});
             let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-            http(scene, "POST", "/mcp", Some(body.to_string())).await
+            http(fixture, "POST", "/mcp", Some(body.to_string())).await
         }
-        Kind::Agora(frame) => agora(scene, &names.fill(frame)).await,
-        Kind::Bridge => bridge(scene, names.agent).await,
-        Kind::Viewer(path) => viewer(scene, &names.fill(path)).await,
+        Kind::Agora(frame) => agora(fixture, &names.fill(frame)).await,
+        Kind::Bridge => bridge(fixture, names.agent).await,
+        Kind::Viewer(path) => viewer(fixture, &names.fill(path)).await,
     }
 }
 
-async fn http(scene: &Scene, method: &str, path: &str, body: Option<String>) -> Said {
+async fn http(
+    fixture: &AccessFixture,
+    method: &str,
+    path: &str,
+    body: Option<String>,
+) -> HubResponse {
     let method = Method::from_bytes(method.as_bytes()).unwrap();
-    let client = &scene.client;
+    let client = &fixture.client;
     let mut request = client
-        .request(method, scene.hub.url(path))
+        .request(method, fixture.hub.url(path))
         .header("accept", "application/json, text/event-stream")
         .timeout(Duration::from_secs(30));
-    for (name, value) in &scene.shows {
+    for (name, value) in &fixture.shows {
         request = request.header(*name, value);
     }
     if let Some(body) = body {
@@ -178,86 +183,86 @@ async fn http(scene: &Scene, method: &str, path: &str, body: Option<String>) -> 
         kind.as_bytes().starts_with(b"text/event-stream") && !path.starts_with("/mcp")
     });
     let text = if is_stream {
-        // Streams may never end; what comes first is enough, and may be long in coming.
+        // Streams may never end; the first bytes are enough, and may take long.
         let first = tokio::time::timeout(Duration::from_millis(300), response.chunk());
         let first = first.await.ok().and_then(Result::ok).flatten();
         String::from_utf8_lossy(&first.unwrap_or_default()).into_owned()
     } else {
         response.text().await.unwrap()
     };
-    Said {
+    HubResponse {
         is_refused: matches!(status, 401 | 403),
         text: format!("{status} {text}"),
     }
 }
 
-async fn grpc(scene: &Scene, path: &str) -> Said {
-    let client = &scene.client;
+async fn grpc(fixture: &AccessFixture, path: &str) -> HubResponse {
+    let client = &fixture.client;
     let mut request = client
-        .post(scene.hub.url(path))
+        .post(fixture.hub.url(path))
         .header("content-type", "application/grpc")
         .header("te", "trailers")
         .body(vec![0; 5]);
-    for (name, value) in &scene.shows {
+    for (name, value) in &fixture.shows {
         request = request.header(*name, value);
     }
     let response = request.send().await.unwrap();
-    let told = |name: &str| {
+    let trailer = |name: &str| {
         let value = response.headers().get(name);
         value.map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
     };
-    // Without a status among the headers there is an answer.
-    let status = told("grpc-status");
-    Said {
+    // Without a status among the headers, the call has an answer.
+    let status = trailer("grpc-status");
+    HubResponse {
         is_refused: matches!(status.as_str(), "7" | "16"),
-        text: format!("{status} {}", told("grpc-message")),
+        text: format!("{status} {}", trailer("grpc-message")),
     }
 }
 
-fn headers(scene: &Scene) -> Vec<(&'static str, &str)> {
-    let shows = scene.shows.iter();
+fn headers(fixture: &AccessFixture) -> Vec<(&'static str, &str)> {
+    let shows = fixture.shows.iter();
     shows.map(|(name, value)| (*name, value.as_str())).collect()
 }
 
-async fn agora(scene: &Scene, frame: &str) -> Said {
-    let mut raw = Raw::connect_with(scene.hub.addr(), "/ws", &headers(scene))
+async fn agora(fixture: &AccessFixture, frame: &str) -> HubResponse {
+    let mut raw = Raw::connect_with(fixture.hub.addr(), "/ws", &headers(fixture))
         .await
         .unwrap();
     raw.send(serde_json::from_str(frame).unwrap()).await;
-    let told = raw.frame().await;
-    Said {
-        is_refused: told["type"] == "error" && told.to_string().contains("unauthorized"),
-        text: told.to_string(),
+    let reply = raw.frame().await;
+    HubResponse {
+        is_refused: reply["type"] == "error" && reply.to_string().contains("unauthorized"),
+        text: reply.to_string(),
     }
 }
 
-async fn bridge(scene: &Scene, agent: &str) -> Said {
-    let mut raw = Raw::connect_with(scene.hub.addr(), "/ws", &headers(scene))
+async fn bridge(fixture: &AccessFixture, agent: &str) -> HubResponse {
+    let mut raw = Raw::connect_with(fixture.hub.addr(), "/ws", &headers(fixture))
         .await
         .unwrap();
     let mut register = bridge_register(agent);
-    if let Some(token) = &scene.token {
+    if let Some(token) = &fixture.token {
         register["token"] = token.as_str().into();
     }
     raw.send(register).await;
-    let told = raw.frame().await;
-    Said {
-        is_refused: told["status"] != "ok",
-        text: told.to_string(),
+    let reply = raw.frame().await;
+    HubResponse {
+        is_refused: reply["status"] != "ok",
+        text: reply.to_string(),
     }
 }
 
-async fn viewer(scene: &Scene, path: &str) -> Said {
-    match Raw::connect_with(scene.hub.addr(), path, &headers(scene)).await {
+async fn viewer(fixture: &AccessFixture, path: &str) -> HubResponse {
+    match Raw::connect_with(fixture.hub.addr(), path, &headers(fixture)).await {
         Ok(mut raw) => {
-            // What is wrong is told on the open connection.
+            // Errors arrive on the open connection.
             let first = tokio::time::timeout(Duration::from_secs(2), raw.maybe_text()).await;
-            Said {
+            HubResponse {
                 is_refused: false,
                 text: format!("{first:?}"),
             }
         }
-        Err(status) => Said {
+        Err(status) => HubResponse {
             is_refused: matches!(status, 401 | 403),
             text: status.to_string(),
         },

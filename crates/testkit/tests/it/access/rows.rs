@@ -1,9 +1,9 @@
-//! The operations: every route of `/openapi.json`, those of the protocols that it leaves out, and what is asked for over
-//! WebSocket, gRPC and MCP. A name in braces stands for a thing: one of ann's, or one that does not exist.
+//! The operations: every route of `/openapi.json`, the protocols' routes outside of it, and operations over WebSocket,
+//! gRPC and MCP. A name in braces stands for a thing: ann's, or one that doesn't exist.
 
 use std::fmt;
 
-/// How an operation is asked for.
+/// How an operation is requested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Http {
@@ -30,7 +30,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The route as `/openapi.json` writes it, if it is one over plain HTTP.
+    /// The route as in `/openapi.json`, for plain HTTP.
     pub(crate) fn route(&self) -> Option<String> {
         let (method, path) = match self.kind {
             Kind::Http { method, path, .. } => (method, path),
@@ -45,7 +45,7 @@ impl Row {
         Some(format!("{method} {path}"))
     }
 
-    /// Whether it is about a thing that may be ann's.
+    /// Whether the operation takes a thing that may be ann's.
     pub(crate) fn is_about_something(&self) -> bool {
         let names = ["{agent}", "{team}", "{call}", "{token}", "{remote}"];
         let has = |text: &str| names.iter().any(|name| text.contains(name));
@@ -56,7 +56,7 @@ impl Row {
         }
     }
 
-    /// Whether it lists things.
+    /// Whether the operation lists things.
     pub(crate) fn is_listing(&self) -> bool {
         let is_get = match self.kind {
             Kind::Http { method, path, .. } => method == "GET" || path.ends_with("/find"),
@@ -101,7 +101,7 @@ const TRANSFER: &str = r#"{"transfer_id": "t", "zip_size": 1, "zip_sha256": "000
 const PEER: &str = "/v1/peers/{peer}";
 const HEARTBEAT: &str = r#"{"peer_id": "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"}"#;
 
-/// What only looks comes first, what removes things last.
+/// Read-only operations come first, deletions last.
 const KINDS: &[Kind] = &[
     get("/healthz"),
     get("/health"),

@@ -40,7 +40,7 @@ fn piece(kind: ChunkKind, text: &str) -> Event {
     })
 }
 
-/// Everything that comes out of a call.
+/// Returns all events and the end of a call.
 async fn read(mut replies: Replies) -> (Vec<Event>, End) {
     let mut events = Vec::new();
     let all = async {

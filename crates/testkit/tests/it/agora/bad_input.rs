@@ -1,5 +1,5 @@
-//! Bad input gets a clear error that names the frame's type and field, and touches nothing else: the connection works
-//! on, and two other agents that talk meanwhile are not disturbed.
+//! Invalid input gets a clear error that names the frame's type and field. The connection stays usable, and two other
+//! agents that talk meanwhile aren't disturbed.
 
 mod rights;
 mod socket;
@@ -7,7 +7,7 @@ mod socket;
 use jackfield_testkit::{FakeAgent, Raw, TestHub};
 use serde_json::{Value, json};
 
-/// Two agents that talk while somebody else misbehaves.
+/// Two agents that talk while a third sends invalid input.
 pub(crate) struct Bystanders {
     pub(crate) one: Raw,
     pub(crate) two: Raw,
@@ -23,7 +23,7 @@ impl Bystanders {
         bystanders
     }
 
-    /// Their stream goes on, and nothing else came.
+    /// Checks that their stream continues, without other frames.
     pub(crate) async fn are_undisturbed(&mut self) {
         self.one
             .send(json!({"type": "send_chunk", "to": "by-2", "stream_id": "s", "chunk": "on"}))
@@ -38,7 +38,7 @@ impl Bystanders {
     }
 }
 
-/// Each text gets an `error` with these fields, and the connection works on.
+/// Checks that each text gets an `error` with these fields, and the connection stays usable.
 async fn refuses(raw: &mut Raw, table: &[(&str, Value)]) {
     for (text, fields) in table {
         raw.send_text(*text).await;
@@ -212,7 +212,8 @@ async fn one_agent_has_at_most_1024_streams_open_towards_another() {
         json!({"code": "busy", "frame_type": "send", "to": "by-2", "stream_id": "1024"}),
     )
     .await;
-    // The same one again is not another one, towards others there is room, and an end makes room.
+    // A repeated start doesn't count, other receivers have their own limit, and an end frees a
+    // place.
     raw.send(start(7)).await;
     bystanders.two.frame().await;
     raw.send(json!({"type": "send", "to": "by-1", "stream": true, "stream_id": "1024"}))
@@ -279,7 +280,7 @@ async fn chunks_for_another_door_need_a_stream_that_is_open() {
         raw.send_text(text).await;
     }
     let serving = _fake.call().await;
-    // The message is complete, the reply is not: more of the message is refused and harms nothing.
+    // The message is complete, the reply is not: more of the message is refused without harm.
     refuses(
         &mut raw,
         &[(chunk, unknown("send_chunk")), (end, unknown("send_end"))],

@@ -1,5 +1,5 @@
-//! Outside judges: somebody else's WebSocket clients in other languages play the whole seed. `cargo xtask test`
-//! prepares them; without them these tests only say so.
+//! Outside judges: other authors' WebSocket clients in other languages run through the whole specification.
+//! `cargo xtask test` installs them; without them these tests only print a notice.
 
 use std::{env, ffi::OsString, path::Path, process::Command};
 

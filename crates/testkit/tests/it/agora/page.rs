@@ -1,4 +1,4 @@
-//! The frames that `docs/protocols/agora.md` begins with: what the page shows is what is sent, and what it says is taken.
+//! The first frames of `docs/protocols/agora.md`: the hub sends and accepts them exactly as shown.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use jackfield_model::{Answer, End, Event, Failure, Reason};
 use jackfield_testkit::{Raw, TestHub, fake_request};
 use serde_json::{Value, json};
 
-/// The JSON blocks of the page, one object a line.
+/// The JSON blocks of the page, an object per line.
 fn blocks() -> Vec<Vec<Value>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocols/agora.md");
     let page = fs::read_to_string(path).expect("the page");
@@ -17,8 +17,8 @@ fn blocks() -> Vec<Vec<Value>> {
     blocks.map(|lines| lines.map(parsed).collect()).collect()
 }
 
-/// A frame of the hub as the page shows it: ids differ each time.
-fn shown(mut frame: Value) -> Value {
+/// A frame of the hub in the form of the page: ids differ each time.
+fn as_on_page(mut frame: Value) -> Value {
     frame["from"] = "call:…".into();
     let in_payload = ["request_id", "session_id"].map(|id| format!("/payload/{id}"));
     for id in in_payload.iter().map(String::as_str).chain(["/request_id"]) {
@@ -29,8 +29,8 @@ fn shown(mut frame: Value) -> Value {
     frame
 }
 
-/// Says the frames of a block about a call.
-async fn say(agent: &mut Raw, frames: &[Value], call: &Value) {
+/// Sends the frames of a block about a call.
+async fn send_frames(agent: &mut Raw, frames: &[Value], call: &Value) {
     for frame in frames {
         let mut frame = frame.clone();
         assert_eq!(frame["to"], "call:…");
@@ -53,11 +53,11 @@ async fn the_page_shows_what_an_agent_is_sent_and_what_it_may_say() {
             .open(fake_request("agent", "hello"))
             .unwrap()
     };
-    for said in [reply, stream] {
+    for block in [reply, stream] {
         let open = call();
         let frame = agent.frame().await;
-        assert_eq!(shown(frame.clone()), message[0]);
-        say(&mut agent, said, &frame["from"]).await;
+        assert_eq!(as_on_page(frame.clone()), message[0]);
+        send_frames(&mut agent, block, &frame["from"]).await;
         let (text, end) = open.replies().finish().await;
         assert!(matches!(end, End::Done(_)), "{end:?}");
         assert_eq!(text, "you said: hello");
@@ -65,14 +65,14 @@ async fn the_page_shows_what_an_agent_is_sent_and_what_it_may_say() {
 
     let open = call();
     let from = agent.frame().await["from"].clone();
-    say(&mut agent, failure, &from).await;
+    send_frames(&mut agent, failure, &from).await;
     let reason = Reason::Agent("quota".to_owned());
     let failed = Failure::new(reason, "no more today");
     assert_eq!(open.replies().finish().await.1, End::Failed(failed));
 
     let open = call();
     let from = agent.frame().await["from"].clone();
-    say(&mut agent, question, &from).await;
+    send_frames(&mut agent, question, &from).await;
     let mut replies = open.replies();
     let Some(Reply::Event(Event::Ask(ask))) = replies.next().await else {
         panic!("no question came");
@@ -86,9 +86,9 @@ async fn the_page_shows_what_an_agent_is_sent_and_what_it_may_say() {
         .calls()
         .answer(&Principal::local(), id, &ask.id, answer)
         .unwrap();
-    assert_eq!(shown(agent.frame().await), answered[0]);
+    assert_eq!(as_on_page(agent.frame().await), answered[0]);
 
     drop(replies);
-    assert_eq!(shown(agent.frame().await), cancel[0]);
+    assert_eq!(as_on_page(agent.frame().await), cancel[0]);
     assert_eq!(cancel[0]["from"], json!("call:…"));
 }

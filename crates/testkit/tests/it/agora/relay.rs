@@ -18,7 +18,7 @@ const STREAMS: usize = 7;
 
 fn chunk(number: usize, peer: &str, kind: &str) -> String {
     let stream = number % STREAMS;
-    // Some short, some long, with escapes that must stay as they are.
+    // Short and long payloads, with escapes that must stay unchanged.
     let pad = "\\u00e9 ".repeat(number % 13);
     format!(r#"{{"type":"{kind}",{peer},"stream_id":"{stream}","chunk":"{number} {pad}"}}"#)
 }
@@ -106,7 +106,7 @@ async fn an_observer_sees_what_is_relayed_and_the_frames_themselves() {
         hub.hub().taps().watch(Principal::local(), filter)
     };
     let (mut words, mut frames) = (watch(false), watch(true));
-    let mut said = Vec::new();
+    let mut frames_seen = Vec::new();
     let mut seen = Vec::new();
     for (frame, kind, text) in [
         (
@@ -131,7 +131,7 @@ async fn an_observer_sees_what_is_relayed_and_the_frames_themselves() {
         ),
     ] {
         one.send(frame.clone()).await;
-        said.push(("one".to_owned(), "two".to_owned(), kind, text.to_owned()));
+        frames_seen.push(("one".to_owned(), "two".to_owned(), kind, text.to_owned()));
         seen.push((
             "one".to_owned(),
             Direction::In,
@@ -143,7 +143,7 @@ async fn an_observer_sees_what_is_relayed_and_the_frames_themselves() {
             Arc::from(two.text().await),
         ));
     }
-    for expected in said {
+    for expected in frames_seen {
         let sight = words.next().await;
         let Sight::Relayed { to, kind, text } = sight.sight else {
             panic!("{sight:?}");

@@ -1,4 +1,4 @@
-//! The seed's own examples, byte for byte as they stand there, and the registration page beside it.
+//! The specification's own examples, byte for byte, and the registration page beside it.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ async fn a_one_shot_message_arrives_as_the_seed_says() {
     one.send_text(ONE_SHOT).await;
     let text = two.text().await;
     assert_eq!(parsed(&text), parsed(FORWARDED_ONE_SHOT));
-    // The payload is nobody's business: its very bytes arrive.
+    // The payload is opaque: its bytes arrive unchanged.
     assert!(text.contains(r#"{ "action": "query", "body": { "question": "..." } }"#));
 }
 
@@ -101,7 +101,7 @@ async fn stream_false_is_a_one_shot() {
         .await;
     two.expect(json!({"type": "message", "from": "agent-1", "stream": false, "payload": 1}))
         .await;
-    // Nothing is open, so nothing is said when the sender leaves.
+    // No stream is open, so the sender's disconnect sends no frame.
     let mut watching = watch(&_hub, "agent-1");
     one.close().await;
     until_offline(&mut watching).await;
@@ -212,7 +212,7 @@ async fn two_senders_may_use_the_same_stream_id_towards_one_receiver() {
     assert_eq!(from, ["agent-1", "agent-3"]);
     one.send_text(STREAM_END).await;
     two.expect(parsed(FORWARDED_END)).await;
-    // Only the stream of the one that is still open is broken by its sender's leaving.
+    // Only the open stream is aborted by its sender's disconnect.
     one.close().await;
     three.close().await;
     two.expect_error(json!({"code": "offline", "from": "agent-3", "stream_id": "stream-1"}))
@@ -254,7 +254,7 @@ async fn list_shows_name_endpoint_and_the_time_of_registration() {
     one.send(json!({"type": "register", "id": "agent-1", "name": "One", "endpoint": "http://192.0.2.1/x"}))
         .await;
     one.frame().await;
-    // A client that is not registered may look as well.
+    // A client may discover agents without registering.
     let mut looker = hub.connect().await;
     looker.send(json!({"type": "list"})).await;
     let list = looker.frame().await;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::bridge::{AMY, with};
 
-/// A hub with an agent of the bridge and one of Agora, `ada`.
+/// A hub with a bridge agent and an Agora agent, `ada`.
 async fn both() -> (TestHub, Raw, Raw) {
     let hub = TestHub::start().await;
     let amy = hub.bridge(AMY).await;
@@ -21,13 +21,13 @@ async fn both() -> (TestHub, Raw, Raw) {
     (hub, amy, ada)
 }
 
-/// A piece of what an agent of Agora says, with further fields.
+/// A reply chunk of an Agora agent, with further fields.
 fn reply_chunk(to: &Value, text: &str, fields: &Value) -> Value {
     let frame = json!({"type": "reply_chunk", "to": to, "stream_id": "x", "chunk": text});
     with(frame, fields)
 }
 
-/// Pieces of an answer of all six kinds: the text, and the fields that say what it is. Both protocols have the same.
+/// Pieces of an answer of all six kinds: the text, and the fields for the kind. Both protocols use the same fields.
 fn pieces() -> [(&'static str, Value); 6] {
     let tool = |kind: &str| json!({"kind": kind, "tool_name": "calc", "tool_call_id": "t-1"});
     [
@@ -40,7 +40,7 @@ fn pieces() -> [(&'static str, Value); 6] {
     ]
 }
 
-/// Three files as agents of Agora name them: one with an address, one in bytes, one with an address alone.
+/// Three files in Agora's format: with a URL, with bytes, with nothing but a URL.
 fn agora_files() -> Value {
     json!([
         {"name": "a.png", "url": "https://files.example/a", "type": "image/png"},
@@ -49,7 +49,7 @@ fn agora_files() -> Value {
     ])
 }
 
-/// The same as callers of the bridge see them, once links to the hub are followed.
+/// The same files for callers of the bridge, after following links to the hub.
 fn bridge_files() -> Value {
     json!([
         {"name": "a.png", "url": "https://files.example/a", "type": "image/png"},

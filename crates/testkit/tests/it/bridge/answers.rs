@@ -1,7 +1,7 @@
-//! The HTTP answers of the original hub (wire notes 1.1 to 1.11), one row each, asked of a running hub. The door's own
-//! tests go through every field; here it is the table, with the guards and the other doors around it.
+//! The HTTP responses of the original hub (wire notes 1.1 to 1.11), one row each, requested from a running hub. The
+//! door's own tests cover every field; this file covers the table, with the guards and the other doors around it.
 //!
-//! Where we differ is listed, with the reasons, in docs/protocols/bridge.md.
+//! Differences are listed, with reasons, in docs/protocols/bridge.md.
 
 mod good;
 
@@ -9,9 +9,9 @@ use jackfield_testkit::{TestHub, answer, relay_to};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::bridge::{AMY, BOB, NOBODY, answer_all, finished, said};
+use crate::bridge::{AMY, BOB, NOBODY, answer_all, finished, text_event};
 
-/// A relay with some fields changed; `null` takes one away.
+/// A relay with changed fields; `null` removes a field.
 fn relay(changes: &Value) -> Value {
     let mut body = relay_to(AMY, "r-1");
     for (name, value) in changes.as_object().unwrap() {
@@ -23,7 +23,7 @@ fn relay(changes: &Value) -> Value {
     body
 }
 
-/// A hub with an agent that is there and one that is away.
+/// A hub with an online agent and an offline agent.
 async fn hub() -> (TestHub, jackfield_testkit::Raw) {
     let hub = TestHub::start().await;
     let amy = hub.bridge(AMY).await;
@@ -50,9 +50,9 @@ async fn every_refusal_has_the_status_and_the_code_of_the_original() {
         format!("/api/rtc-signal/{BOB}"),
     );
     let a2a = |caller: &str, target: &str, task: &str| json!({"caller_agent_id": caller, "target_agent_id": target, "task_description": task});
-    // (method, path, body, (status, code), what the message says)
+    // (method, path, body, (status, code), part of the message)
     let rows = [
-        // 1.1 routing: with the secret, what is not there is 404, a wrong method too.
+        // 1.1 routing: with the secret, an unknown path is 404, a wrong method too.
         (&get, "/api/nothing", none.clone(), not_found, ""),
         (&get, "/api/relay", none.clone(), not_found, ""),
         (&Method::PUT, "/api/relay", none.clone(), not_found, ""),
@@ -269,7 +269,7 @@ async fn without_the_secret_nothing_below_api_exists() {
             );
         }
     }
-    // The tokens of the other doors open nothing here, and the secret nothing there.
+    // Tokens of the other doors don't work here, and the secret doesn't work there.
     let token = hub.token("ann", &["admin"]).await;
     let (status, _) = hub
         .web_of(&token)
@@ -278,7 +278,7 @@ async fn without_the_secret_nothing_below_api_exists() {
     assert_eq!(status, 401);
 }
 
-/// Rows of the table above in which the original and we differ, as we answer them.
+/// Rows of the table above where our responses differ from the original.
 #[tokio::test]
 async fn the_handshake_is_answered_for_both_protocols_of_its_address() {
     let hub = TestHub::start().await;
@@ -290,7 +290,7 @@ async fn the_handshake_is_answered_for_both_protocols_of_its_address() {
             "{path}"
         );
     }
-    // Nobody is asked for the secret outside of `/api`.
+    // Routes outside of `/api` don't ask for the secret.
     for path in ["/nothing", "/wsx", "/apix"] {
         let response = hub.web().ask(Method::GET, path).send().await.unwrap();
         assert_eq!(response.status().as_u16(), 404, "{path}");
@@ -337,10 +337,10 @@ async fn too_many_calls_at_one_agent_are_429() {
     let (status, answer) = platform.post("/api/relay", relay_to(AMY, "r-2")).await;
     assert_eq!((status, &answer["error"]), (429, &json!("agent_busy")));
     answer_all(&mut amy, "r-1", "still here").await;
-    assert_eq!(events.rest().await, [said("still here"), finished()]);
-    // There is room again.
+    assert_eq!(events.rest().await, [text_event("still here"), finished()]);
+    // Capacity is free again.
     let mut events = platform.relay(AMY, "r-2").await;
     amy.expect_message("hi").await;
     answer_all(&mut amy, "r-2", "again").await;
-    assert_eq!(events.rest().await, [said("again"), finished()]);
+    assert_eq!(events.rest().await, [text_event("again"), finished()]);
 }

@@ -1,4 +1,4 @@
-//! What a peer gets that does it wrong: a clear error, and nobody else notices.
+//! Invalid input gets a clear error, and affects no other agent.
 
 mod clocks;
 mod frames;
@@ -9,9 +9,9 @@ mod signals;
 use jackfield_testkit::{Events, Raw, TestHub, Web};
 use serde_json::json;
 
-use crate::bridge::{chunk, said};
+use crate::bridge::{chunk, text_event};
 
-/// An agent at work for the platform, beside the one that does it wrong.
+/// An agent that works for the platform, beside the agent with invalid input.
 struct Bystander {
     agent: Raw,
     events: Events,
@@ -25,21 +25,21 @@ impl Bystander {
         Self { agent, events }
     }
 
-    /// Its answer goes on, and nothing else has come to either end.
+    /// Checks that its answer continues, without other frames on either end.
     async fn is_undisturbed(&mut self) {
         self.agent.expect_no_bridge_frame().await;
         self.agent.send(chunk("its-own", "still here")).await;
-        self.events.expect(said("still here")).await;
+        self.events.expect(text_event("still here")).await;
     }
 }
 
-/// How many frames and events were counted as nobody's.
+/// The number of unmatched frames and events.
 async fn counted(web: &Web) -> f64 {
     let refused = r#"jackfield_frames_refused_total{door="bridge"}"#;
     web.metric(refused).await + web.metric("jackfield_events_late_total").await
 }
 
-/// Registers, and is refused: the text, and the reason of the close.
+/// Registers and is refused. Returns the error text and the close reason.
 async fn refused(raw: &mut Raw) -> (String, String) {
     let frame = raw.frame().await;
     assert_eq!(

@@ -1,5 +1,5 @@
-//! The nine codes of the seed, each brought about for real, wherever a peer can meet it: as the HTTP answer to a relay, in
-//! its stream, in the callback and the status of an async one, and by `call_agent`.
+//! The nine error codes of the specification, each caused for real, everywhere a peer can see them: as the HTTP
+//! response to a relay, in its stream, in the callback and status of an async relay, and by `call_agent`.
 
 use jackfield_core::units::{Size, Span};
 use jackfield_testkit::{Postbox, Raw, TestHub, bridge_register, relay_to};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::bridge::{AMY, BOB, NOBODY, chunk, error, failed};
 
-/// The codes in the order of the seed, with the HTTP status of a refusal where the hub refuses with it.
+/// The codes in the order of the specification, with the HTTP status for codes that refuse a request.
 const CODES: [(&str, Option<u16>); 9] = [
     ("timeout", None),
     ("adapter_crash", None),
@@ -21,7 +21,7 @@ const CODES: [(&str, Option<u16>); 9] = [
     ("internal_error", None),
 ];
 
-/// A hub that is soon tired of waiting, and whose agents are busy with two calls.
+/// A hub with short timeouts, whose agents are busy with two calls.
 async fn hub() -> TestHub {
     TestHub::start_with(|config| {
         config.allow_private_outbound = true;
@@ -32,7 +32,7 @@ async fn hub() -> TestHub {
     .await
 }
 
-/// The HTTP answers: codes with which a request is refused before anything is said.
+/// The HTTP responses: codes that refuse a request before any event.
 #[tokio::test]
 async fn codes_that_refuse_a_request_have_their_http_status() {
     let hub = hub().await;
@@ -53,14 +53,14 @@ async fn codes_that_refuse_a_request_have_their_http_status() {
     let empty = json!({"agent_id": AMY});
     let stranger = hub.web();
     let mut met = Vec::new();
-    for (who, path, body) in [
+    for (client, path, body) in [
         (&platform, "/api/relay", relay_to(AMY, "r-3")),
         (&stranger, "/api/relay", relay_to(AMY, "r-3")),
         (&platform, "/api/relay", relay_to(NOBODY, "r-3")),
         (&platform, "/api/relay", empty),
         (&platform, "/api/a2a/call", call),
     ] {
-        let (status, answer) = who.post(path, body).await;
+        let (status, answer) = client.post(path, body).await;
         assert!(!answer["message"].as_str().unwrap().is_empty());
         met.push((answer["error"].as_str().unwrap().to_owned(), status));
     }
@@ -71,10 +71,10 @@ async fn codes_that_refuse_a_request_have_their_http_status() {
     amy.expect_no_bridge_frame().await;
 }
 
-/// Brings a code about in a request that is at the agent, other than by the agent's own `error` frame.
+/// Causes a code in a request at the agent, other than by the agent's own `error` frame.
 async fn bring_about(hub: &TestHub, agent: &mut Raw, request: &str, code: &str) {
     match code {
-        // Nothing comes for too long.
+        // The agent stays silent for too long.
         "timeout" => {}
         "adapter_crash" => agent.send(error(request, code, "it died")).await,
         "agent_offline" => agent.send_raw(0x88, b"").await,
@@ -83,7 +83,7 @@ async fn bring_about(hub: &TestHub, agent: &mut Raw, request: &str, code: &str) 
             assert_eq!(hub.platform().post("/api/cancel", cancel).await.0, 200);
         }
         "internal_error" => agent.send(error(request, code, "no more")).await,
-        // What the hub says before a request begins, the agent may say of it, too.
+        // The agent may also send the codes of refused requests.
         "agent_busy" | "auth_failed" | "invalid_message" | "rate_limited" => {
             agent.send(error(request, code, "says the agent")).await;
         }
@@ -91,7 +91,7 @@ async fn bring_about(hub: &TestHub, agent: &mut Raw, request: &str, code: &str) 
     }
 }
 
-/// What is said with a code that was brought about so.
+/// The error message of a caused code.
 fn words(code: &str, is_kept: bool) -> &'static str {
     match (code, is_kept) {
         ("timeout", false) => "Agent did not respond within 3 seconds",
@@ -113,7 +113,7 @@ async fn every_code_ends_a_stream() {
         let mut events = hub.platform().relay(AMY, "r-1").await;
         amy.expect_message("hi").await;
         amy.send(chunk("r-1", "so far")).await;
-        events.expect(crate::bridge::said("so far")).await;
+        events.expect(crate::bridge::text_event("so far")).await;
         bring_about(&hub, &mut amy, "r-1", code).await;
         let mut last = events.next().await;
         while last["type"] == "keepalive" {
@@ -140,12 +140,12 @@ async fn every_code_is_in_the_callback_and_in_the_status() {
         assert_eq!(platform.post("/api/relay", body).await.0, 202);
         amy.expect_message("hi").await;
         bring_about(&hub, &mut amy, code, code).await;
-        let told = json!({"request_id": code, "status": "failed", "error_code": code, "error_message": words(code, true)});
-        assert_eq!(postbox.next().await.body, told);
+        let expected_body = json!({"request_id": code, "status": "failed", "error_code": code, "error_message": words(code, true)});
+        assert_eq!(postbox.next().await.body, expected_body);
         let path = format!("/api/task-status?agent_id={AMY}&request_id={code}");
         let (status, shown) = platform.get(&path).await;
         assert_eq!(status, 200);
-        for (field, value) in told.as_object().unwrap() {
+        for (field, value) in expected_body.as_object().unwrap() {
             assert_eq!(shown[field], *value, "{shown}");
         }
         drop(amy);
@@ -164,7 +164,7 @@ async fn every_code_reaches_an_agent_that_calls_another() {
             .await;
         bob.expect_message("t").await;
         match code {
-            // The platform cannot cancel what is not its own; the operator can.
+            // The platform can't cancel another's request; the operator can.
             "session_not_found" => {
                 let call = hub
                     .hub()
@@ -197,7 +197,7 @@ async fn every_code_reaches_an_agent_that_calls_another() {
     }
 }
 
-/// The codes that the hub itself says to agents and readers, beside those it passes on.
+/// The hub's own codes for agents and readers, beside forwarded codes.
 #[tokio::test]
 async fn the_hub_says_its_own_codes_to_those_they_concern() {
     let hub = TestHub::start_with(|config| {
@@ -208,32 +208,33 @@ async fn the_hub_says_its_own_codes_to_those_they_concern() {
         limits.pipe_stalled = Span::millis(100);
     })
     .await;
-    // auth_failed: a register that proves nothing.
+    // auth_failed: a register without valid proof.
     let ann = hub.token("ann", &["agent:*"]).await;
     let mut hers = hub.bridge_of(&ann, BOB).await;
     let mut raw = hub.connect_bridge(BOB).await;
     raw.send(bridge_register(BOB)).await;
     raw.expect(json!({"type": "registered", "status": "error", "error": "Authentication failed"}))
         .await;
-    // invalid_message: a frame that cannot be read.
+    // invalid_message: an unreadable frame.
     hers.send(json!({"type": "chunk"})).await;
     assert_eq!(hers.frame().await["code"], "invalid_message");
-    // agent_busy: a call too many.
+    // agent_busy: a call beyond the limit.
     let mut amy = hub.bridge(AMY).await;
     let mut events = hub.platform().relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
     let mut caller = hub.bridge("caller").await;
     caller.send(json!({"type": "call_agent", "target_agent_id": AMY, "task_description": "t", "call_id": "c"})).await;
     assert_eq!(caller.frame().await["code"], "agent_busy");
-    // internal_error: a reader that does not read, of more than sockets hold. The agent is told to stop.
+    // internal_error: a reader that doesn't read, with more bytes than sockets hold. The agent gets a
+    // cancel.
     let text = "x".repeat(60 << 10);
     for _ in 0..400 {
         amy.send(chunk("r-1", &text)).await;
     }
     amy.expect(json!({"type": "cancel", "session_id": "s-1", "request_id": "r-1"}))
         .await;
-    let heard = events.rest().await;
-    let last = heard.last().unwrap();
+    let events_seen = events.rest().await;
+    let last = events_seen.last().unwrap();
     assert_eq!(
         (&last["type"], &last["code"]),
         (&json!("error"), &json!("internal_error")),

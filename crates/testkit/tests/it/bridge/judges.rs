@@ -1,4 +1,5 @@
-//! An outside judge: somebody else's WebSocket client plays the whole life of the published client, both versions.
+//! An outside judge: another author's WebSocket client runs the whole life cycle of the published client, in both
+//! versions.
 
 use std::process::Command;
 

@@ -1,9 +1,9 @@
-//! What the original hub gets wrong (wire notes 1.12, and what 1.4 says beside it), each as the promise that we keep.
+//! Known defects of the original hub (wire notes 1.12, and remarks in 1.4), each as a promise that we keep.
 
 use jackfield_testkit::{Postbox, Raw, TestHub, bridge_register, relay_to};
 use serde_json::{Value, json};
 
-use crate::bridge::{AMY, BOB, answer_all, done, error, failed, finished, said};
+use crate::bridge::{AMY, BOB, answer_all, done, error, failed, finished, text_event};
 
 fn in_session(session: &str, request: &str) -> Value {
     let mut relay = relay_to(AMY, request);
@@ -16,16 +16,16 @@ async fn nobody_gets_the_messages_of_an_agent_by_naming_it_in_the_url() {
     let hub = TestHub::start().await;
     let ann = hub.token("ann", &["agent:*"]).await;
     let mut amy = hub.bridge_of(&ann, AMY).await;
-    let mut thief = hub.connect_bridge(AMY).await;
-    thief.send(bridge_register(BOB)).await;
-    thief
+    let mut attacker = hub.connect_bridge(AMY).await;
+    attacker.send(bridge_register(BOB)).await;
+    attacker
         .expect(json!({"type": "registered", "status": "error", "error": "agent_id differs from the one in the URL"}))
         .await;
-    assert_eq!(thief.closed().await.0, 1008);
+    assert_eq!(attacker.closed().await.0, 1008);
     let mut events = hub.platform().relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
     answer_all(&mut amy, "r-1", "mine").await;
-    assert_eq!(events.rest().await, [said("mine"), finished()]);
+    assert_eq!(events.rest().await, [text_event("mine"), finished()]);
 }
 
 #[tokio::test]
@@ -36,19 +36,19 @@ async fn a_newer_connection_ends_the_relays_of_the_older_one() {
     let mut events = platform.relay(AMY, "r-1").await;
     old.expect_message("hi").await;
     old.send(crate::bridge::chunk("r-1", "so far")).await;
-    events.expect(said("so far")).await;
+    events.expect(text_event("so far")).await;
     let mut new = hub.bridge(AMY).await;
     assert_eq!(
         events.rest().await,
         [failed("agent_offline", "Agent disconnected")]
     );
     assert_eq!(old.closed().await.0, 4001);
-    // The new one was not asked: what it says of the old request is nothing to anybody.
+    // The new connection didn't get the request, so its frames about it are ignored.
     new.send(crate::bridge::chunk("r-1", "late")).await;
     let mut events = platform.relay(AMY, "r-1").await;
     new.expect_message("hi").await;
     answer_all(&mut new, "r-1", "anew").await;
-    assert_eq!(events.rest().await, [said("anew"), finished()]);
+    assert_eq!(events.rest().await, [text_event("anew"), finished()]);
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_request_id_that_is_open_cannot_be_taken_over() {
     }
     amy.expect_no_bridge_frame().await;
     answer_all(&mut amy, "r-1", "the first").await;
-    assert_eq!(first.rest().await, [said("the first"), finished()]);
+    assert_eq!(first.rest().await, [text_event("the first"), finished()]);
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn the_platforms_secret_is_shown_to_no_callback_that_is_not_listed() {
         let post = postbox.next().await;
         let header = post.headers.get("x-platform-secret");
         assert_eq!(header.map(|value| value.to_str().unwrap()), shown);
-        // Whoever is not trusted with the secret checks the signature.
+        // Untrusted receivers verify the signature instead of the secret.
         let signature = post.headers["jackfield-signature"].to_str().unwrap();
         assert!(
             signature.starts_with("t=") && signature.contains(",v1="),
@@ -178,11 +178,11 @@ async fn two_requests_of_one_session_are_never_at_the_agent_together() {
         (&mut second, "two"),
         (&mut other, "three"),
     ] {
-        assert_eq!(events.rest().await, [said(text), finished()]);
+        assert_eq!(events.rest().await, [text_event(text), finished()]);
     }
 }
 
-/// The original notices it with its next write (1.4).
+/// The original notices the disconnect with its next write (1.4).
 #[tokio::test]
 async fn a_reader_that_hangs_up_cancels_at_once() {
     let hub = TestHub::start().await;
@@ -194,7 +194,7 @@ async fn a_reader_that_hangs_up_cancels_at_once() {
         .await;
 }
 
-/// The original leaves the agent at work (1.4).
+/// The original leaves the agent working (1.4).
 #[tokio::test]
 async fn an_agent_that_was_too_slow_is_told_to_stop() {
     let hub = TestHub::start_with(|config| {

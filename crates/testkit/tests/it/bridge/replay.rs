@@ -1,22 +1,22 @@
-//! The whole life of the published client, versions 1 and 2, frame by frame as it was seen on the wire: the same that
-//! `judges/bridge.py` plays with somebody else's WebSocket client.
+//! The whole life cycle of the published client, versions 1 and 2, frame by frame as recorded from the wire;
+//! `judges/bridge.py` does the same with another author's WebSocket client.
 //!
-//! Of version 1 the hub takes every frame; what it does not carry is `upload_url`, `upload_token` and `platform_task` of a
-//! relay and `file_manifest` of a `done`: version 2 and the seed have dropped them.
+//! The hub accepts every frame of version 1. It doesn't transport `upload_url`, `upload_token` and `platform_task` of a
+//! relay and `file_manifest` of a `done`: version 2 and the specification have dropped them.
 
 use jackfield_testkit::{Events, Raw, TestHub, bridge_register, relay_to};
 use serde_json::{Value, json};
 
-use crate::bridge::{AMY, BOB, NOBODY, done, error, failed, finished, quiet_hub, said, with};
+use crate::bridge::{AMY, BOB, NOBODY, done, error, failed, finished, quiet_hub, text_event, with};
 
-/// What differs between the clients.
+/// Differences between the clients.
 struct Client {
     version: Value,
     agent_type: &'static str,
     /// The last frame of an answer.
     done: Value,
-    /// What the platform hears of it.
-    heard: Value,
+    /// The platform's event for the last frame.
+    platform_event: Value,
 }
 
 fn clients() -> [Client; 3] {
@@ -24,11 +24,11 @@ fn clients() -> [Client; 3] {
         json!([{"name": "a.png", "url": "https://files.example/a.png", "type": "image/png"}]);
     let manifest = json!([{"path": "a.png", "size": 3, "mtime_ms": 5, "type": "image/png"}]);
     let offer = json!({"transfer_id": "t-1", "zip_size": 10, "zip_sha256": "00", "file_count": 1});
-    let client = |version: &str, agent_type, sent: &Value, heard: &Value| Client {
+    let client = |version: &str, agent_type, sent: &Value, platform_event: &Value| Client {
         version: version.into(),
         agent_type,
         done: with(with(done("r-1"), &json!({"result": "4"})), sent),
-        heard: with(finished(), heard),
+        platform_event: with(finished(), platform_event),
     };
     let (attached, offered) = (
         json!({"attachments": files}),
@@ -36,15 +36,15 @@ fn clients() -> [Client; 3] {
     );
     let uploaded = with(attached.clone(), &json!({"file_manifest": manifest}));
     [
-        // v0.12.1: uploads what it made.
+        // v0.12.1: uploads its files.
         client("1", "openclaw", &uploaded, &attached),
         client("1", "claude", &json!({}), &json!({})),
-        // v0.19.11: offers it.
+        // v0.19.11: offers its files.
         client("2", "claude", &offered, &offered),
     ]
 }
 
-/// Connects as the published client does: it offers compression, and pings beside its heartbeats.
+/// Connects like the published client: it offers compression, and pings beside its heartbeats.
 async fn connect(hub: &TestHub, id: &str) -> Raw {
     let deflate = "permessage-deflate; client_max_window_bits";
     let headers = [("sec-websocket-extensions", deflate)];
@@ -75,11 +75,11 @@ async fn heartbeat(agent: &mut Raw, sessions: u32) {
     agent.send_raw(LAST_PING, b"").await;
 }
 
-/// An answer with all six kinds, written with the empty texts that the client has in it.
+/// An answer with all six kinds, including the client's empty texts.
 async fn answered(agent: &mut Raw, events: &mut Events, client: &Client) {
     agent.expect_message("hi").await;
     let chunk = json!({"type": "chunk", "session_id": "s-1", "request_id": "r-1"});
-    for (sent, heard) in [
+    for (sent, platform_event) in [
         (
             json!({"delta": "hm", "kind": "thinking", "tool_name": "", "tool_call_id": ""}),
             json!({"type": "chunk", "delta": "hm", "kind": "thinking"}),
@@ -100,15 +100,18 @@ async fn answered(agent: &mut Raw, events: &mut Events, client: &Client) {
             json!({"delta": "Writing…", "kind": "status"}),
             json!({"type": "chunk", "delta": "Writing…", "kind": "status"}),
         ),
-        (json!({"delta": "4"}), said("4")),
+        (json!({"delta": "4"}), text_event("4")),
     ] {
         agent.send(with(chunk.clone(), &sent)).await;
-        events.expect(heard).await;
+        events.expect(platform_event).await;
     }
     heartbeat(agent, 1).await;
     events.expect(json!({"type": "keepalive"})).await;
     agent.send(client.done.clone()).await;
-    assert_eq!(events.rest().await, std::slice::from_ref(&client.heard));
+    assert_eq!(
+        events.rest().await,
+        std::slice::from_ref(&client.platform_event)
+    );
 }
 
 #[tokio::test]
@@ -119,7 +122,7 @@ async fn a_client_of_either_version_lives_its_whole_life() {
         let mut agent = registered(&hub, AMY, &client).await;
         heartbeat(&mut agent, 0).await;
         let mut relay = relay_to(AMY, "r-1");
-        // What platforms of version 1 send along.
+        // Fields that platforms of version 1 add.
         relay["upload_url"] = "https://files.example/up".into();
         relay["upload_token"] = "u".into();
         relay["platform_task"] = json!({"type": "upload_file", "path": "a.png"});
@@ -140,7 +143,7 @@ async fn a_client_of_either_version_lives_its_whole_life() {
             .expect(failed("adapter_crash", "Claude process exited with code 1"))
             .await;
 
-        // A cancel, to which a running client says nothing at all.
+        // A cancel, to which a running client doesn't respond.
         let mut events = platform.relay(AMY, "r-3").await;
         agent.expect_message("hi").await;
         let cancel = json!({"agent_id": AMY, "session_id": "s-1", "request_id": "r-3"});
@@ -152,7 +155,7 @@ async fn a_client_of_either_version_lives_its_whole_life() {
             .expect(failed("session_not_found", "Request cancelled"))
             .await;
 
-        // The connection is cut, and the client comes back.
+        // The connection is cut, and the client reconnects.
         let mut events = platform.relay(AMY, "r-4").await;
         agent.expect_message("hi").await;
         agent.close().await;
@@ -208,7 +211,7 @@ async fn agents_of_either_version_find_call_and_signal_each_other() {
         amy.expect(json!({"type": "call_agent_done", "call_id": "c-1"}))
             .await;
 
-        // Without a call id the hub makes one, which the answers tell.
+        // Without a call id the hub creates one, and the responses contain it.
         amy.send(
             json!({"type": "call_agent", "target_agent_id": BOB, "task_description": "again"}),
         )
@@ -238,7 +241,7 @@ async fn agents_of_either_version_find_call_and_signal_each_other() {
             amy.send(json!({"type": "rtc_signal", "transfer_id": "t-1", "target_agent_id": BOB, "signal_type": signal_type, "payload": payload})).await;
             let mut relayed = json!({"type": "rtc_signal_relay", "transfer_id": "t-1", "from_agent_id": AMY, "signal_type": signal_type, "payload": payload});
             if signal_type == "prepare-upload" {
-                // Where it puts the files.
+                // The folder for the files.
                 relayed["client_id"] = format!("agent.{AMY}").into();
             }
             bob.expect(relayed).await;
@@ -270,18 +273,18 @@ async fn agents_of_either_version_find_call_and_signal_each_other() {
 async fn the_hub_closes_with_the_codes_that_clients_know() {
     let hub = TestHub::start().await;
     let client = &clients()[2];
-    // 4001: the client exits, and the newer one works.
+    // 4001: the client exits, and the newer connection works.
     let mut old = registered(&hub, AMY, client).await;
     let mut new = registered(&hub, AMY, client).await;
     assert_eq!(old.closed().await.0, 4001);
-    // 4002: the platform cuts it off.
+    // 4002: the platform disconnects the client.
     let (_, cut) = hub
         .platform()
         .post("/api/disconnect", json!({"agent_id": AMY}))
         .await;
     assert_eq!(cut["was_online"], true);
     assert_eq!(new.closed().await.0, 4002);
-    // 4002: the token is revoked while it is in use.
+    // 4002: the token in use is revoked.
     let token = hub.token("ann", &["agent:*"]).await;
     let mut hers = hub.bridge_of(&token, BOB).await;
     let tokens = hub.hub().tokens();
@@ -291,7 +294,7 @@ async fn the_hub_closes_with_the_codes_that_clients_know() {
         .find(|it| it.owner.as_str() == "ann");
     tokens.revoke(record.unwrap().id).await.unwrap();
     assert_eq!(hers.closed().await.0, 4002);
-    // 1008: the client tries again later; the frame before it tells why.
+    // 1008: the client retries later; the frame before explains the reason.
     let mut version = bridge_register(AMY);
     version["bridge_version"] = "3".into();
     let mut dead = bridge_register(BOB);
@@ -318,14 +321,14 @@ async fn the_hub_closes_with_the_codes_that_clients_know() {
             .await;
         assert_eq!(agent.closed().await, (1008, reason.to_owned()));
     }
-    // 1008: nothing comes.
+    // 1008: the client sends nothing.
     let hub = TestHub::start_with(|config| {
         config.limits.register = jackfield_core::units::Span::millis(50)
     })
     .await;
     let mut silent = connect(&hub, AMY).await;
     assert_eq!(silent.closed().await.0, 1008);
-    // 1001: the hub stops, and the client comes back when it is there again.
+    // 1001: the hub stops, and the client reconnects to the next hub.
     let hub = TestHub::start().await;
     let mut agent = registered(&hub, AMY, client).await;
     let (stopped, closed) = tokio::join!(hub.restart(), agent.closed());

@@ -1,16 +1,16 @@
-//! The seed's own examples, literally as they stand there, sent to a running hub.
+//! The specification's own examples, unchanged, sent to a running hub.
 //!
-//! | where in the seed | what it is | what must happen |
+//! | section | example | expected result |
 //! |---|---|---|
 //! | CLI → Worker, register | the first frame | `registered` with `status: "ok"` |
-//! | CLI → Worker, chunk | a piece of an answer | the platform hears it as it was said |
-//! | CLI → Worker, done | the end | the platform hears attachments and offer; the result in async mode, or where it comes alone |
+//! | CLI → Worker, chunk | a piece of an answer | the platform gets the piece unchanged |
+//! | CLI → Worker, done | the end | the platform gets attachments and offer; the result in async mode, or without chunks |
 //! | Worker → CLI, message | a request | an agent gets exactly this frame |
 //! | Relay HTTP API, RelayRequest | a relay in stream mode | the agent gets its message, the platform a stream |
 //! | the same with `"mode": "async"` | a relay with a callback | 202, then a post to the callback |
 //! | A2A API, from Platform | a call of one agent by another | the target gets the task, the platform a stream |
 //!
-//! The seed writes `uuid` where an id stands. It is an id here, too.
+//! The specification writes `uuid` in place of ids. The tests use the word as an id.
 
 use jackfield_testkit::{Postbox, Raw, TestHub};
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// An example with some fields changed.
+/// An example with changed fields.
 fn changed(text: &str, changes: &Value) -> Value {
     with(parsed(text), changes)
 }
@@ -98,7 +98,7 @@ async fn registered(hub: &TestHub) -> Raw {
     agent
 }
 
-/// The attachments and the offer of the seed's `done`.
+/// The attachments and the offer of the example `done`.
 fn files() -> (Value, Value) {
     let done = parsed(DONE);
     (
@@ -147,7 +147,7 @@ async fn the_relay_becomes_the_message_and_the_chunk_and_the_done_become_events(
     agent.expect(message).await;
     agent.send_text(CHUNK).await;
     agent.send_text(DONE).await;
-    // `text` is what a chunk is when it does not say, so it does not say.
+    // `text` is the default kind, so the event has no kind.
     events
         .expect(json!({"type": "chunk", "delta": "Here is the answer...", "tool_name": "Bash", "tool_call_id": "toolu_01abc"}))
         .await;
@@ -186,7 +186,7 @@ async fn in_async_mode_the_result_is_posted_to_the_callback() {
     agent.send_text(CHUNK).await;
     agent.send_text(DONE).await;
     let mut post = postbox.next().await;
-    // The seed's `{id}` is no path of a URL as it stands.
+    // The example's `{id}` isn't valid in a URL path unescaped.
     assert_eq!(post.path, "/api/tasks/%7Bid%7D/callback");
     assert!(post.body["duration_ms"].take().is_u64());
     let (attachments, offer) = files();

@@ -1,32 +1,32 @@
-//! An agent that is called, played step by step.
+//! A called agent, controlled step by step.
 
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::TestHub;
 
-use crate::matrix::stage::Owner;
+use crate::matrix::setup::Owner;
 
-/// What an agent is told of a call that is over.
+/// How an agent learns about the end of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum EndNotice {
     Cancel,
-    /// Nothing but that the other side left.
+    /// The other side disconnected.
     CallerLeft,
-    /// Nothing but that the other side does not read.
+    /// The other side doesn't read.
     CallerDoesNotRead,
 }
 
-/// How every agent fails.
+/// The failure of every agent.
 pub(crate) const FAILURE_CODE: &str = "quota";
 pub(crate) const FAILURE_WORDS: &str = "no more today";
 
-/// What is behind the link of an agent that can only write words.
+/// The link that stands for the file, for agents that can only write text.
 pub(crate) const LINK: &str = "https://files.example/a.txt";
 
 /// An agent.
 pub(crate) trait Callee: Sized {
     const PROTOCOL: Protocol;
 
-    /// Whether every agent of this protocol is the owner's of the machine.
+    /// Whether every agent of this protocol belongs to the machine's owner.
     const IS_ALWAYS_LOCAL: bool = false;
 
     /// The id of its question.
@@ -34,47 +34,47 @@ pub(crate) trait Callee: Sized {
 
     async fn join(hub: &TestHub, owner: &Owner) -> Self;
 
-    /// What it is called by.
+    /// The agent's id.
     fn id(&self) -> String;
 
-    /// Gets the question.
-    async fn called(&mut self);
+    /// Receives the question.
+    async fn receive_call(&mut self);
 
-    /// The hub's id of the call, as the agent learns it.
+    /// The hub's id of the call, as seen by the agent.
     fn call(&self) -> String;
 
-    /// Answers with these words, and nothing before them.
+    /// Answers with this text, without earlier chunks.
     async fn answers_at_once(&mut self, words: &str);
 
-    async fn says(&mut self, words: &str);
+    async fn send_text(&mut self, words: &str);
 
-    /// Thinks `hm`, says that it is `reading`, uses `Bash` and gets `ok`, as far as the protocol has words for it.
+    /// Thinks `hm`, reports the status `reading`, uses `Bash` and gets `ok`, as far as the protocol supports it.
     async fn works(&mut self);
 
-    /// Ends, with a file.
+    /// Ends with a file.
     async fn ends_with_file(&mut self);
 
     async fn asks(&mut self, question: &str);
 
-    /// The answer to what it asked.
+    /// The answer to its question.
     async fn is_answered(&mut self) -> String;
 
     async fn ends(&mut self);
 
     async fn fails(&mut self);
 
-    /// Its connection is lost.
+    /// Loses its connection.
     async fn leaves(&mut self);
 
-    /// Somebody takes the call up again after the connection was lost.
-    async fn is_taken_up(&mut self) {
+    /// Resumes the call after the lost connection.
+    async fn resume_call(&mut self) {
         unreachable!("nobody comes back");
     }
 
-    /// How it is told that the call is over.
-    async fn is_told(&mut self) -> Told;
+    /// Waits for the end of the call, and returns how the agent learnt about it.
+    async fn end_notice(&mut self) -> EndNotice;
 
-    /// Says so many bytes, or less if nobody wants them any more.
+    /// Sends this many bytes, or fewer if the reader disconnects.
     async fn floods(&mut self, bytes: usize);
 }
 
@@ -83,5 +83,5 @@ pub(crate) fn piece() -> String {
     "x".repeat(PIECE)
 }
 
-/// How large it is.
+/// The size of a piece.
 pub(crate) const PIECE: usize = 16 << 10;

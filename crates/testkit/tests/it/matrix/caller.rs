@@ -1,57 +1,57 @@
-//! Somebody who calls an agent through one protocol.
+//! A caller of an agent through one protocol.
 
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::TestHub;
 
-use crate::matrix::{heard::Heard, stage::Owner};
+use crate::matrix::{event::CallerEvent, setup::Owner};
 
-/// What every caller asks.
+/// The question of every caller.
 pub(crate) const QUESTION: &str = "hi";
 
-/// A caller, which makes one call at a time and hears it step by step.
+/// A caller, with a single call at a time, that reads step by step.
 pub(crate) trait Caller: Sized {
     const PROTOCOL: Protocol;
 
-    /// More bytes than there is room for on the way from the hub to a caller that does not read.
+    /// More bytes than fit between the hub and a caller that doesn't read.
     const UNREAD: usize = 8 << 20;
 
-    /// Somebody who can call this agent of that protocol.
+    /// A caller that may call this agent of this protocol.
     async fn join(hub: &TestHub, target: &str, callee: Protocol) -> Self;
 
-    /// Somebody who cannot call this agent, or nobody can.
-    async fn join_in_vain(hub: &TestHub, owner: &Owner, target: &str) -> Self;
+    /// A caller that may not call this agent, or the agent doesn't exist.
+    async fn join_without_access(hub: &TestHub, owner: &Owner, target: &str) -> Self;
 
     async fn call(&mut self);
 
-    /// What comes next.
-    async fn hear(&mut self) -> Heard;
+    /// Returns the next event.
+    async fn next_event(&mut self) -> CallerEvent;
 
-    /// Answers what the agent asked.
+    /// Answers the agent's question.
     async fn answer(&mut self, words: &str);
 
     async fn cancel(&mut self);
 
-    /// Is gone without a word.
+    /// Disconnects abruptly.
     async fn leave(&mut self);
 
-    /// Comes back to what goes on without it; hears all of it again, or the rest.
-    async fn come_back(&mut self);
+    /// Reconnects to the running call; receives all events again, or the rest.
+    async fn reconnect(&mut self);
 
     /// Calls and is refused.
-    async fn refused(&mut self) -> Heard {
+    async fn refused(&mut self) -> CallerEvent {
         self.call().await;
-        self.hear().await
+        self.next_event().await
     }
 
-    /// Everything to the end; text that comes in several pieces is one.
-    async fn rest(&mut self) -> Vec<Heard> {
-        let mut all: Vec<Heard> = Vec::new();
+    /// Returns all events to the end, with adjacent text joined.
+    async fn rest(&mut self) -> Vec<CallerEvent> {
+        let mut all: Vec<CallerEvent> = Vec::new();
         loop {
-            let heard = self.hear().await;
-            let is_end = heard.is_end();
-            match (all.last_mut(), heard) {
-                (Some(Heard::Text(last)), Heard::Text(more)) => last.push_str(&more),
-                (_, heard) => all.push(heard),
+            let event = self.next_event().await;
+            let is_end = event.is_end();
+            match (all.last_mut(), event) {
+                (Some(CallerEvent::Text(last)), CallerEvent::Text(more)) => last.push_str(&more),
+                (_, event) => all.push(event),
             }
             if is_end {
                 return all;

@@ -1,31 +1,32 @@
-//! The topics, one function each: both sides play it, and what is seen is what the table says.
+//! The topics, one function each: both sides run through the topic, and the result must match the
+//! table.
 
 use jackfield_hub::matrix::{Support, Topic};
 use jackfield_testkit::TestHub;
 use serde_json::json;
 
 use crate::matrix::{
-    callee::{Callee, FAILURE_CODE, FAILURE_WORDS, LINK, Told},
+    callee::{Callee, EndNotice, FAILURE_CODE, FAILURE_WORDS, LINK},
     caller::Caller,
-    heard::{File, Heard},
+    event::{CallerEvent, File},
     protocol::Protocol,
-    stage::{self, Owner},
+    setup::{self, Owner},
 };
 
-/// What is said to a slow reader that gets all of it in the end.
+/// Bytes for a slow reader that gets all of them in the end.
 const MUCH: usize = 1 << 20;
 
-/// A hub, an agent, and a caller whose question has reached it.
-struct Scene<C, A> {
+/// A hub, an agent, and a caller whose question has reached the agent.
+struct CellFixture<C, A> {
     hub: TestHub,
     support: Support,
     caller: C,
     agent: A,
 }
 
-/// Plays one cell.
-pub(crate) async fn play<C: Caller, A: Callee>(topic: Topic) {
-    let hub = stage::hub(topic, C::PROTOCOL, A::PROTOCOL).await;
+/// Runs a cell.
+pub(crate) async fn run_cell<C: Caller, A: Callee>(topic: Topic) {
+    let hub = setup::hub(topic, C::PROTOCOL, A::PROTOCOL).await;
     let support = C::PROTOCOL.calls(A::PROTOCOL, topic);
     match topic {
         Topic::UnknownAgent => return unknown::<C>(&hub).await,
@@ -39,63 +40,63 @@ pub(crate) async fn play<C: Caller, A: Callee>(topic: Topic) {
     }
     let mut caller = C::join(&hub, &agent.id(), A::PROTOCOL).await;
     caller.call().await;
-    agent.called().await;
-    let scene = Scene {
+    agent.receive_call().await;
+    let fixture = CellFixture {
         hub,
         support,
         caller,
         agent,
     };
     match topic {
-        Topic::OneShot => scene.one_shot().await,
-        Topic::Streamed => scene.streamed().await,
-        Topic::Kinds => scene.kinds().await,
-        Topic::Attachment => scene.attachment().await,
-        Topic::Ask => scene.ask().await,
-        Topic::CancelByCaller => scene.cancel().await,
-        Topic::CallerGone => scene.caller_gone().await,
-        Topic::AgentGone => scene.agent_gone().await,
-        Topic::AgentError => scene.agent_error().await,
-        Topic::Timeout => scene.timeout().await,
-        Topic::SlowReader => scene.slow_reader().await,
+        Topic::OneShot => fixture.one_shot().await,
+        Topic::Streamed => fixture.streamed().await,
+        Topic::Kinds => fixture.kinds().await,
+        Topic::Attachment => fixture.attachment().await,
+        Topic::Ask => fixture.ask().await,
+        Topic::CancelByCaller => fixture.cancel().await,
+        Topic::CallerGone => fixture.caller_gone().await,
+        Topic::AgentGone => fixture.agent_gone().await,
+        Topic::AgentError => fixture.agent_error().await,
+        Topic::Timeout => fixture.timeout().await,
+        Topic::SlowReader => fixture.slow_reader().await,
         Topic::UnknownAgent | Topic::ForeignAgent => {}
     }
 }
 
-impl<C: Caller, A: Callee> Scene<C, A> {
+impl<C: Caller, A: Callee> CellFixture<C, A> {
     async fn one_shot(mut self) {
-        self.expect_whole();
+        self.expect_full();
         self.agent.answers_at_once("It is 42.").await;
-        self.expect_rest([Heard::text("It is 42."), Heard::Done])
+        self.expect_rest([CallerEvent::text("It is 42."), CallerEvent::Done])
             .await;
     }
 
     async fn streamed(mut self) {
-        self.expect_whole();
+        self.expect_full();
         for piece in ["one ", "two "] {
-            self.agent.says(piece).await;
-            // Only then it goes on.
-            assert_eq!(self.caller.hear().await, Heard::text(piece));
+            self.agent.send_text(piece).await;
+            // The agent continues only afterwards.
+            assert_eq!(self.caller.next_event().await, CallerEvent::text(piece));
         }
         self.agent.ends().await;
-        self.expect_rest([Heard::Done]).await;
+        self.expect_rest([CallerEvent::Done]).await;
     }
 
     async fn kinds(mut self) {
         let all = vec![
-            Heard::Thinking("hm".to_owned()),
-            Heard::status("reading"),
-            Heard::ToolStart("Bash".to_owned()),
-            Heard::ToolResult("ok".to_owned()),
+            CallerEvent::Thinking("hm".to_owned()),
+            CallerEvent::status("reading"),
+            CallerEvent::ToolStart("Bash".to_owned()),
+            CallerEvent::ToolResult("ok".to_owned()),
         ];
         let mut expected = match self.support {
             Support::Full(_) => all,
-            Support::Converted(_) => vec![Heard::status("reading")],
+            Support::Converted(_) => vec![CallerEvent::status("reading")],
             Support::Unsupported(_) => vec![],
         };
-        expected.extend([Heard::text("done"), Heard::Done]);
+        expected.extend([CallerEvent::text("done"), CallerEvent::Done]);
         self.agent.works().await;
-        self.agent.says("done").await;
+        self.agent.send_text("done").await;
         self.agent.ends().await;
         self.expect_rest(expected).await;
     }
@@ -103,18 +104,18 @@ impl<C: Caller, A: Callee> Scene<C, A> {
     async fn attachment(mut self) {
         self.agent.ends_with_file().await;
         if A::PROTOCOL == Protocol::P2p {
-            self.expect_folded();
-            let heard = self.caller.rest().await;
-            let words = match &heard[..] {
-                [Heard::Text(words), Heard::Done] => words,
-                _ => panic!("{heard:?}"),
+            self.expect_converted();
+            let events = self.caller.rest().await;
+            let words = match &events[..] {
+                [CallerEvent::Text(words), CallerEvent::Done] => words,
+                _ => panic!("{events:?}"),
             };
             assert!(words.contains(LINK), "{words}");
             return;
         }
         let is_link = matches!(self.support, Support::Converted(_));
-        let file = Heard::File(File::attached(is_link));
-        self.expect_rest([file, Heard::Done]).await;
+        let file = CallerEvent::File(File::attached(is_link));
+        self.expect_rest([file, CallerEvent::Done]).await;
     }
 
     async fn ask(mut self) {
@@ -122,42 +123,46 @@ impl<C: Caller, A: Callee> Scene<C, A> {
         self.agent.asks(QUESTION).await;
         match self.support {
             Support::Full(_) => {
-                let asked = Heard::Asked(QUESTION.to_owned());
-                assert_eq!(self.caller.hear().await, asked);
+                let asked = CallerEvent::Asked(QUESTION.to_owned());
+                assert_eq!(self.caller.next_event().await, asked);
                 self.caller.answer("Rome").await;
                 assert_eq!(self.agent.is_answered().await, "Rome");
             }
             Support::Converted(_) => {
-                assert_eq!(self.caller.hear().await, Heard::status(QUESTION));
+                assert_eq!(
+                    self.caller.next_event().await,
+                    CallerEvent::status(QUESTION)
+                );
                 let path = format!("/v1/calls/{}/answer", self.agent.call());
                 let answer = json!({"ask_id": A::ASK, "content": "Rome"});
-                let (status, told) = self.hub.web().post(&path, answer).await;
-                assert_eq!(status, 204, "{told}");
+                let (status, body) = self.hub.web().post(&path, answer).await;
+                assert_eq!(status, 204, "{body}");
                 assert_eq!(self.agent.is_answered().await, "Rome");
             }
             Support::Unsupported(_) if C::PROTOCOL == Protocol::P2p => {
                 self.expect_failed("unsupported", QUESTION).await;
-                assert_eq!(self.agent.is_told().await, Told::Cancel);
+                assert_eq!(self.agent.end_notice().await, EndNotice::Cancel);
                 return;
             }
-            // What it said was no word of the protocol.
+            // The frame isn't part of the protocol.
             Support::Unsupported(_) => {}
         }
-        self.agent.says("sunny").await;
+        self.agent.send_text("sunny").await;
         self.agent.ends().await;
-        self.expect_rest([Heard::text("sunny"), Heard::Done]).await;
+        self.expect_rest([CallerEvent::text("sunny"), CallerEvent::Done])
+            .await;
     }
 
     async fn cancel(mut self) {
-        self.expect_whole();
+        self.expect_full();
         self.begin().await;
         self.caller.cancel().await;
-        assert_eq!(self.agent.is_told().await, Told::Cancel);
+        assert_eq!(self.agent.end_notice().await, EndNotice::Cancel);
         if is_apart::<C, A>(Protocol::Agora) {
             self.agent.ends().await;
-            self.expect_rest([Heard::Done]).await;
+            self.expect_rest([CallerEvent::Done]).await;
         } else {
-            self.expect_rest([Heard::Cancelled]).await;
+            self.expect_rest([CallerEvent::Cancelled]).await;
         }
     }
 
@@ -165,13 +170,15 @@ impl<C: Caller, A: Callee> Scene<C, A> {
         self.begin().await;
         self.caller.leave().await;
         match self.support {
-            Support::Full(_) => assert_eq!(self.agent.is_told().await, Told::Cancel),
-            Support::Converted(_) => assert_eq!(self.agent.is_told().await, Told::CallerLeft),
+            Support::Full(_) => assert_eq!(self.agent.end_notice().await, EndNotice::Cancel),
+            Support::Converted(_) => {
+                assert_eq!(self.agent.end_notice().await, EndNotice::CallerLeft)
+            }
             Support::Unsupported(_) => {
-                self.caller.come_back().await;
-                self.agent.says("two ").await;
+                self.caller.reconnect().await;
+                self.agent.send_text("two ").await;
                 self.agent.ends().await;
-                self.expect_rest([Heard::text("one two "), Heard::Done])
+                self.expect_rest([CallerEvent::text("one two "), CallerEvent::Done])
                     .await;
             }
         }
@@ -181,11 +188,12 @@ impl<C: Caller, A: Callee> Scene<C, A> {
         self.begin().await;
         self.agent.leaves().await;
         if A::PROTOCOL == Protocol::A2a {
-            self.expect_folded();
-            self.agent.is_taken_up().await;
-            self.agent.says("two ").await;
+            self.expect_converted();
+            self.agent.resume_call().await;
+            self.agent.send_text("two ").await;
             self.agent.ends().await;
-            self.expect_rest([Heard::text("two "), Heard::Done]).await;
+            self.expect_rest([CallerEvent::text("two "), CallerEvent::Done])
+                .await;
         } else {
             self.expect_failed("offline", "").await;
         }
@@ -207,56 +215,58 @@ impl<C: Caller, A: Callee> Scene<C, A> {
     async fn timeout(mut self) {
         if is_apart::<C, A>(Protocol::Agora) {
             assert!(matches!(self.support, Support::Unsupported(_)));
-            // A call of the same age is over by now.
+            // A call of the same age has timed out by now.
             let agent = self.hub.bridge("other").await;
             let mut events = self.hub.platform().relay("other", "r-1").await;
             assert_eq!(events.rest().await[0]["code"], "timeout");
             drop(agent);
-            self.agent.says("late").await;
+            self.agent.send_text("late").await;
             self.agent.ends().await;
-            return self.expect_rest([Heard::text("late"), Heard::Done]).await;
+            return self
+                .expect_rest([CallerEvent::text("late"), CallerEvent::Done])
+                .await;
         }
-        self.expect_whole();
+        self.expect_full();
         self.expect_failed("timeout", "").await;
-        assert_eq!(self.agent.is_told().await, Told::Cancel);
+        assert_eq!(self.agent.end_notice().await, EndNotice::Cancel);
     }
 
     async fn slow_reader(mut self) {
         if matches!(self.support, Support::Unsupported(_)) {
             self.agent.floods(MUCH).await;
             self.agent.ends().await;
-            let heard = self.caller.rest().await;
-            let lengths: Vec<_> = heard
+            let events = self.caller.rest().await;
+            let lengths: Vec<_> = events
                 .iter()
                 .map(|it| match it {
-                    Heard::Text(text) => text.len(),
-                    Heard::Done => 0,
+                    CallerEvent::Text(text) => text.len(),
+                    CallerEvent::Done => 0,
                     other => panic!("{other:?}"),
                 })
                 .collect();
             assert_eq!(lengths, [MUCH, 0]);
             return;
         }
-        self.expect_whole();
+        self.expect_full();
         self.agent.floods(C::UNREAD).await;
-        let told = match is_apart::<C, A>(Protocol::Agora) {
-            true => Told::CallerDoesNotRead,
-            false => Told::Cancel,
+        let body = match is_apart::<C, A>(Protocol::Agora) {
+            true => EndNotice::CallerDoesNotRead,
+            false => EndNotice::Cancel,
         };
-        assert_eq!(self.agent.is_told().await, told);
-        let heard = self.caller.rest().await;
-        let end = heard.last().unwrap();
-        let is_slow = matches!(end, Heard::Failed { code: told, .. } if *told == code(C::PROTOCOL, "slow_reader"));
+        assert_eq!(self.agent.end_notice().await, body);
+        let events = self.caller.rest().await;
+        let end = events.last().unwrap();
+        let is_slow = matches!(end, CallerEvent::Failed { code: body, .. } if *body == code(C::PROTOCOL, "slow_reader"));
         assert!(is_slow, "{end:?}");
     }
 
-    /// The agent says something, and the caller hears it.
+    /// Sends text as the agent, and reads it as the caller.
     async fn begin(&mut self) {
-        self.agent.says("one ").await;
-        assert_eq!(self.caller.hear().await, Heard::text("one "));
+        self.agent.send_text("one ").await;
+        assert_eq!(self.caller.next_event().await, CallerEvent::text("one "));
     }
 
-    fn expect_whole(&self) {
+    fn expect_full(&self) {
         assert!(
             matches!(self.support, Support::Full(_)),
             "{:?}",
@@ -264,7 +274,7 @@ impl<C: Caller, A: Callee> Scene<C, A> {
         );
     }
 
-    fn expect_folded(&self) {
+    fn expect_converted(&self) {
         assert!(
             matches!(self.support, Support::Converted(_)),
             "{:?}",
@@ -272,14 +282,14 @@ impl<C: Caller, A: Callee> Scene<C, A> {
         );
     }
 
-    async fn expect_rest(&mut self, expected: impl Into<Vec<Heard>>) {
+    async fn expect_rest(&mut self, expected: impl Into<Vec<CallerEvent>>) {
         assert_eq!(self.caller.rest().await, expected.into());
     }
 
-    /// Nothing comes but the failure.
+    /// Checks that the next event is the failure.
     async fn expect_failed(&mut self, reason: &str, words: &str) {
-        let heard = self.caller.rest().await;
-        expect_failure(C::PROTOCOL, reason, words, &heard);
+        let events = self.caller.rest().await;
+        expect_failure(C::PROTOCOL, reason, words, &events);
     }
 }
 
@@ -298,39 +308,42 @@ async fn foreign<C: Caller, A: Callee>(hub: &TestHub, support: &Support) {
     if matches!(support, Support::Full(_)) {
         return expect_refused::<C>(hub, &stranger, &agent.id()).await;
     }
-    // Whoever may call everybody meets no foreign agents.
+    // Callers with rights to all agents have no foreign agents.
     let mut caller = C::join(hub, &agent.id(), A::PROTOCOL).await;
     caller.call().await;
-    agent.called().await;
+    agent.receive_call().await;
     agent.answers_at_once("yes").await;
-    assert_eq!(caller.rest().await, [Heard::text("yes"), Heard::Done]);
+    assert_eq!(
+        caller.rest().await,
+        [CallerEvent::text("yes"), CallerEvent::Done]
+    );
 }
 
 async fn expect_refused<C: Caller>(hub: &TestHub, owner: &Owner, target: &str) {
-    let mut caller = C::join_in_vain(hub, owner, target).await;
+    let mut caller = C::join_without_access(hub, owner, target).await;
     let refused = caller.refused().await;
     expect_failure(C::PROTOCOL, "not_found", "", &[refused]);
 }
 
-fn expect_failure(caller: Protocol, reason: &str, words: &str, heard: &[Heard]) {
+fn expect_failure(caller: Protocol, reason: &str, words: &str, events: &[CallerEvent]) {
     let code = code(caller, reason);
-    match heard {
+    match events {
         [
-            Heard::Failed {
-                code: told,
+            CallerEvent::Failed {
+                code: body,
                 words: said,
             },
-        ] if *told == code && said.contains(words) => {}
-        _ => panic!("{heard:?} is not a failure {code} with {words:?}"),
+        ] if *body == code && said.contains(words) => {}
+        _ => panic!("{events:?} is not a failure {code} with {words:?}"),
     }
 }
 
-/// Whether both sides are of this protocol, and so joined in another way than by a call.
+/// Whether both sides use this protocol, and so are connected directly instead of by a call.
 fn is_apart<C: Caller, A: Callee>(protocol: Protocol) -> bool {
     C::PROTOCOL == protocol && A::PROTOCOL == protocol
 }
 
-/// What a caller calls a failure.
+/// The caller's code of a failure.
 fn code(caller: Protocol, reason: &str) -> String {
     let is_own = [FAILURE_CODE, "failed", "peer_error"].contains(&reason);
     let code = match (caller, reason) {

@@ -1,4 +1,4 @@
-//! A peer of the hub: its connection and its streams are a node's, what is said on them is the test's.
+//! A peer of the hub: a node handles its connection and streams, and the test writes the bytes.
 
 use jackfield_kit::tasks::Tasks;
 use jackfield_peer::{
@@ -11,7 +11,7 @@ use jackfield_testkit::{SOON, TestHub};
 use libp2p::futures::{AsyncReadExt as _, AsyncWriteExt as _};
 use serde_json::Value;
 
-/// A peer that is not connected yet.
+/// A peer that isn't connected yet.
 pub(crate) struct Peer {
     pub(crate) node: Node,
     pub(crate) tasks: Tasks,
@@ -38,13 +38,13 @@ impl Peer {
     }
 }
 
-/// Writes a frame; false if the stream is gone.
+/// Writes a frame; false if the stream is closed.
 pub(crate) async fn write(stream: &mut Stream, frame: &Value) -> bool {
     let line = format!("{frame}\n");
     stream.write_all(line.as_bytes()).await.is_ok() && stream.flush().await.is_ok()
 }
 
-/// Reads what comes next; nothing at the end of the stream, however it ended.
+/// Reads the next bytes; empty at any end of the stream.
 pub(crate) async fn read(stream: &mut Stream) -> Vec<u8> {
     let mut bytes = vec![0; 64 << 10];
     let read = tokio::time::timeout(SOON, stream.read(&mut bytes)).await;

@@ -1,4 +1,4 @@
-//! The page of the documentation is made from the table.
+//! The documentation page is generated from the table.
 
 use std::{env, fs, path::Path};
 

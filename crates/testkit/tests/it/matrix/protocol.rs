@@ -1,8 +1,8 @@
-//! The protocols that this matrix has a caller and an agent for.
+//! The protocols with a caller and an agent in this matrix.
 
 use jackfield_hub::matrix::{Support, Topic, column};
 
-/// A protocol that agents and callers speak.
+/// A protocol of agents and callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// Agora's WebSocket.
@@ -11,7 +11,7 @@ pub(crate) enum Protocol {
     Bridge,
     /// A2A, as a caller of version 1.0 and as a server that the hub dials.
     A2a,
-    /// The team stream: who speaks to a team on its socket, and a team that is called.
+    /// The team stream: a user of a team's socket, and a called team.
     Team,
     /// Handoffs between libp2p peers.
     P2p,
@@ -29,7 +29,7 @@ impl Protocol {
         }
     }
 
-    /// The cell of the table for a caller of this protocol and an agent.
+    /// The table's cell for a caller of this protocol and an agent.
     pub(crate) fn calls(self, agent: Self, topic: Topic) -> Support {
         let column = |protocol: Self| column(protocol.name()).expect("every protocol has a column");
         column(self).of(column(agent), topic)

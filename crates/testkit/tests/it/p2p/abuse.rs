@@ -1,4 +1,4 @@
-//! Peers that do what no honest peer does, or far too much of it: they are told so, and nobody else is concerned.
+//! Peers with invalid or excessive requests: they get errors, and no other peer is affected.
 
 use jackfield_testkit::{Raw, SOON, TestHub};
 use libp2p::identity::Keypair;
@@ -15,11 +15,11 @@ use crate::p2p::{
     tcp,
 };
 
-/// How many handoffs of one peer may be open.
+/// Maximum number of open handoffs of a peer.
 const OPEN: usize = 8;
-/// How many a peer may begin at once.
+/// Number of handoffs that a peer may begin at once.
 const BURST: usize = 20;
-/// More than a connection may have.
+/// More streams than a connection may have.
 const TOO_MANY_STREAMS: usize = 300;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -37,7 +37,7 @@ async fn serve(ada: &mut Raw) {
     }
 }
 
-/// A peer is served as if nothing had happened, once it may begin something again.
+/// Checks that a peer is served normally, once its rate limit allows.
 async fn expect_service(peer: &mut RawPeer, ada: &mut Raw) {
     let service = async {
         loop {
@@ -64,15 +64,15 @@ async fn of_200_handoffs_at_once_every_one_is_answered_and_others_are_served_mea
         .map(|number| peer.ask(HANDOFF, &asked(&words(number))))
         .collect();
     peer.flush().await;
-    // The agent gets those that may be open, and does not answer yet.
+    // The agent gets the allowed handoffs, and doesn't answer yet.
     let mut open = Vec::new();
     for _ in 0..OPEN {
         open.push(ada.frame().await);
     }
     expect_service(&mut RawPeer::stranger(&hub).await, &mut ada).await;
     for message in open {
-        let said = &message["payload"]["body"]["question"];
-        ada.send(json!({"type": "reply", "to": message["from"], "payload": said}))
+        let question = &message["payload"]["body"]["question"];
+        ada.send(json!({"type": "reply", "to": message["from"], "payload": question}))
             .await;
     }
     let mut done = 0;
@@ -105,9 +105,9 @@ async fn published_peers_that_hand_off_200_times_at_once_are_answered_each_time(
             }
             let mut done = 0;
             for number in numbers {
-                let told = peer.answer(number).await;
-                assert_eq!(told["end"], "fin", "{language:?}: {told}");
-                match told["body"].as_str().unwrap() {
+                let response = peer.answer(number).await;
+                assert_eq!(response["end"], "fin", "{language:?}: {response}");
+                match response["body"].as_str().unwrap() {
                     "yes" => done += 1,
                     body => assert_eq!(error(body).0, 429, "{body}"),
                 }
@@ -168,7 +168,7 @@ async fn a_request_that_never_ends_is_refused_then_reset_and_no_end_of_it_is_tak
     let taken = peer.flood(id, &[b'x'; 64 * KIB]).await;
     assert!((MIB..8 * MIB).contains(&taken), "{taken} bytes");
     assert_eq!(peer.error_and_reset(id).await.0, 413);
-    // The connection is as good as before.
+    // The connection is still usable.
     expect_service(&mut peer, &mut ada).await;
     ada.expect_nothing().await;
 }
@@ -195,7 +195,7 @@ async fn a_request_that_is_nested_too_deeply_is_refused_before_it_ends() {
 #[tokio::test]
 async fn no_trick_with_a_path_reaches_anybody() {
     let paths = [
-        // Out of its place.
+        // Path traversal.
         "..",
         "/..",
         "/../etc/passwd",
@@ -219,7 +219,7 @@ async fn no_trick_with_a_path_reaches_anybody() {
         "/agents/ada\\..\\ask",
         "\\\\host\\ask",
         "/agents/ada/%255c..%255cask",
-        // To another host.
+        // Another host.
         "//evil.example/ask",
         "///ask",
         "/agents//ada/ask",
@@ -232,7 +232,7 @@ async fn no_trick_with_a_path_reaches_anybody() {
         "javascript:ask",
         "user:word@evil.example/ask",
         "/@evil.example/ask",
-        // With more than a path.
+        // More than a path.
         "/card?admin=1",
         "/agents/ada/ask#x",
         "?",
@@ -243,7 +243,7 @@ async fn no_trick_with_a_path_reaches_anybody() {
         "/agents/ada/ask%",
         "/agents/ada/%ff",
         "",
-        // Formats.
+        // Format strings.
         "/agents/{a.__class__.__mro__}/ask",
         "/agents/{a.__init__.__globals__}/ask",
         "/agents/{a[0]}/ask",
@@ -259,7 +259,7 @@ async fn no_trick_with_a_path_reaches_anybody() {
         "/agents/{missing}/ask",
     ]
     .map(|path| json!({"path": path, "params": {"a": "ada"}}));
-    // The same by a parameter, where only what would leave its place is wrong.
+    // The same in a parameter, where only path traversal is wrong.
     let params = [
         "..",
         ".",
@@ -314,9 +314,9 @@ async fn what_nobody_declared_is_refused() {
     expect_refusals(&paths.map(|path| at("POST", path)), 404).await;
 }
 
-/// Each of the requests is refused with this code on a stream of its own, and no agent hears of any.
+/// Checks that each request is refused with this code on its own stream, and no agent receives any.
 async fn expect_refusals(requests: &[Value], code: u64) {
-    // A peer may begin so many at once, each at a hub of its own.
+    // A peer's burst is limited, so each chunk gets its own hub.
     for requests in requests.chunks(BURST) {
         let hub = hub().await;
         let mut ada = hub.agora("ada").await;
@@ -328,8 +328,8 @@ async fn expect_refusals(requests: &[Value], code: u64) {
             }
             request["input_data"] = "x".into();
             let id = peer.ask(HANDOFF, &request);
-            let (told, words) = peer.error(id).await;
-            assert_eq!(told, code, "{request}: {words}");
+            let (response, words) = peer.error(id).await;
+            assert_eq!(response, code, "{request}: {words}");
             assert!(!words.contains("127.0.0.1:"), "{words}");
         }
         ada.expect_nothing().await;
@@ -346,29 +346,33 @@ async fn a_peer_that_streams_faster_than_its_caller_reads_is_paced_and_nothing_i
     let calls = format!("/v1/agents/{}/calls", peer.agent());
     let flood = json!({"text": "go", "metadata": {"skill": "flood"}});
     let mut caller = ask_narrowly(&hub, &calls, &flood).await;
-    // The peer writes until nothing more fits anywhere on the way.
+    // The peer writes until all buffers on the way are full.
     let waiting = async || hub.web().metric("jackfield_pipe_bytes").await / MIB as f64;
     let full = async { while waiting().await < 1.0 {} };
     tokio::time::timeout(SOON, full).await.unwrap();
-    // Others flow, by the same connection too.
+    // Other handoffs work, on the same connection too.
     for number in 0..5 {
         let words = format!("number {number}");
         let body = json!({"text": words, "stream": false});
-        let (status, told) = hub.web().post(&calls, body).await;
-        assert_eq!((status, &told["text"]), (200, &json!(words)), "{told}");
+        let (status, response) = hub.web().post(&calls, body).await;
+        assert_eq!(
+            (status, &response["text"]),
+            (200, &json!(words)),
+            "{response}"
+        );
     }
     let most = waiting().await;
     assert!(most < 4.0, "{most} MiB wait in the hub");
     let came = hub.web().metric("jackfield_event_bytes").await / MIB as f64;
     assert!(came < 32.0, "{came} MiB were taken from the peer");
-    let mut told = Vec::new();
-    caller.read_to_end(&mut told).await.unwrap();
-    let end = String::from_utf8_lossy(&told[told.len() - KIB..]);
+    let mut response = Vec::new();
+    caller.read_to_end(&mut response).await.unwrap();
+    let end = String::from_utf8_lossy(&response[response.len() - KIB..]);
     assert!(end.contains(r#""type":"done""#), "{end}");
-    assert!(told.len() > 64 * MIB, "{} bytes", told.len());
+    assert!(response.len() > 64 * MIB, "{} bytes", response.len());
 }
 
-/// Posts over a connection that takes little before somebody reads from it.
+/// Posts over a connection with a small receive buffer.
 async fn ask_narrowly(hub: &TestHub, path: &str, body: &Value) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(64 << 10).unwrap();

@@ -11,7 +11,7 @@ use crate::p2p::{
 
 const KIB: usize = 1 << 10;
 
-/// A peer of each language that could be started.
+/// A peer of each installed language.
 async fn callers() -> Vec<Peer> {
     let mut callers = Vec::new();
     for language in LANGUAGES {
@@ -24,13 +24,13 @@ fn asked(agent: &str, input: &str) -> Value {
     json!({"method": "POST", "path": format!("/agents/{agent}/ask"), "input_data": input})
 }
 
-/// A handoff that is on its way: the number of its command.
+/// Begins a handoff, and returns the number of its command.
 async fn begin(peer: &mut Peer, hub: &TestHub, request: Value) -> u64 {
     peer.begin(json!({"do": "handoff", "addr": tcp(hub), "request": request}))
         .await
 }
 
-/// What a peer is told that gets an error.
+/// The error response for a peer.
 async fn error(peer: &mut Peer, hub: &TestHub, request: Value) -> (u64, String) {
     let body = peer.hand_off(&tcp(hub), request).await;
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -39,7 +39,7 @@ async fn error(peer: &mut Peer, hub: &TestHub, request: Value) -> (u64, String) 
     (body["code"].as_u64().unwrap(), text)
 }
 
-/// Answers the next question of an Agora agent.
+/// Answers the next question to an Agora agent.
 async fn reply(agent: &mut Raw, question: &str, answer: &str) {
     let message = agent.frame().await;
     let asked = message["payload"]["body"]["question"].as_str().unwrap();
@@ -91,7 +91,7 @@ async fn peers_hand_off_to_an_agora_agent_in_any_size() {
     let hub = hub().await;
     let mut ada = hub.agora("ada").await;
     for mut peer in callers().await {
-        // The request with its names is below a megabyte, which is the limit.
+        // The whole request stays below the limit of a megabyte.
         for (there, back) in [
             (3, 3),
             (64 * KIB, 64 * KIB),
@@ -101,8 +101,10 @@ async fn peers_hand_off_to_an_agora_agent_in_any_size() {
             let (question, answer) = ("q".repeat(there), "a".repeat(back));
             let number = begin(&mut peer, &hub, asked("ada", &question)).await;
             reply(&mut ada, &question, &answer).await;
-            let told = peer.answer(number).await;
-            let body = told["body"].as_str().unwrap_or_else(|| panic!("{told}"));
+            let response = peer.answer(number).await;
+            let body = response["body"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{response}"));
             let language = peer.language;
             assert!(
                 body == answer,
@@ -132,11 +134,11 @@ async fn peers_hand_off_to_a_bridge_agent() {
             }
             brid.send(json!({"type": "done", "request_id": request, "session_id": "s"}))
                 .await;
-            let told = peer.answer(number).await;
+            let response = peer.answer(number).await;
             assert_eq!(
-                (&told["body"], &told["ok"]),
+                (&response["body"], &response["ok"]),
                 (&json!("because it is"), &json!(true)),
-                "{told}"
+                "{response}"
             );
         }
     }
@@ -157,7 +159,7 @@ async fn a_streaming_peer_hears_each_chunk_as_it_comes() {
                 json!({"type": "chunk", "request_id": request, "session_id": "s", "delta": delta}),
             )
             .await;
-            // Only then the agent goes on.
+            // The agent continues only afterwards.
             let frame = json!({"type": "chunk", "seq": seq, "data": delta});
             loop {
                 let read = peer.event("read").await;
@@ -170,8 +172,8 @@ async fn a_streaming_peer_hears_each_chunk_as_it_comes() {
         }
         brid.send(json!({"type": "done", "request_id": request, "session_id": "s"}))
             .await;
-        let told = peer.answer(number).await;
-        let body = told["body"].as_str().unwrap();
+        let response = peer.answer(number).await;
+        let body = response["body"].as_str().unwrap();
         let last: Value = serde_json::from_str(body.lines().last().unwrap()).unwrap();
         assert_eq!(last["type"], "result", "{body}");
     }
@@ -192,15 +194,15 @@ async fn peers_are_told_what_is_wrong_by_a_code() {
             (at("POST", "/agents/{who}/ask"), 400),
             (json!({"path": "/agents/ada/ask"}), 400),
         ] {
-            let (said, text) = error(&mut peer, &hub, request.clone()).await;
-            assert_eq!(said, code, "{request}: {text}");
+            let (error_code, text) = error(&mut peer, &hub, request.clone()).await;
+            assert_eq!(error_code, code, "{request}: {text}");
         }
         let number = begin(&mut peer, &hub, asked("ada", "fail")).await;
         let to = ada.frame().await["from"].clone();
         ada.send(json!({"type": "error", "to": to, "code": "quota", "message": "no more today"}))
             .await;
-        let told = peer.answer(number).await;
-        assert_eq!(told["body"], r#"{"error":"no more today","code":502}"#);
+        let response = peer.answer(number).await;
+        assert_eq!(response["body"], r#"{"error":"no more today","code":502}"#);
     }
 }
 

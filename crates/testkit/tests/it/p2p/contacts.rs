@@ -1,4 +1,4 @@
-//! `/v1/peers`: the peers that a hub is told to keep or to refuse, by raw requests to whole hubs.
+//! `/v1/peers`: kept and blocked peers of a hub, by raw requests to whole hubs.
 
 use jackfield_testkit::{TestHub, answer};
 use reqwest::Method;
@@ -16,7 +16,7 @@ fn peer_id(hub: &TestHub) -> String {
     address.rsplit('/').next().unwrap().to_owned()
 }
 
-/// A peer that nobody is, at a port where nobody listens.
+/// The id of a peer that doesn't exist, at a port without a listener.
 const NOBODY: &str =
     "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
@@ -24,14 +24,14 @@ async fn delete(hub: &TestHub, path: &str) -> (u16, Value) {
     answer(hub.web().ask(Method::DELETE, path)).await
 }
 
-/// Lets a hub keep a connection with a peer, whose agents it has from then on.
+/// Makes a hub keep a connection to a peer, whose agents become agents of the hub.
 pub(crate) async fn keep(hub: &TestHub, address: &str) {
     let body = json!({ "address": address });
     let (status, added) = hub.web().post("/v1/peers", body).await;
     assert_eq!(status, 201, "{added}");
 }
 
-/// Waits until a hub has this agent, which may be there already.
+/// Waits until a hub has this agent, now or later.
 pub(crate) async fn until_there(hub: &TestHub, id: &str) {
     let mut watch = hub.watch(id);
     let (_, agent) = hub.web().get(&format!("/v1/agents/{id}")).await;
@@ -48,11 +48,11 @@ async fn a_peer_that_is_kept_brings_its_agents_and_is_kept_after_a_restart() {
     let body = json!({"address": tcp(&far)});
     let (status, added) = near.web().post("/v1/peers", body.clone()).await;
     assert_eq!(status, 201, "{added}");
-    let told = json!({
+    let expected_body = json!({
         "id": peer, "name": "Jackfield", "state": "online", "relayed": false, "agents": [amy],
         "kept": true, "configured": false, "allowed": false, "blocked": false
     });
-    for (key, value) in told.as_object().unwrap() {
+    for (key, value) in expected_body.as_object().unwrap() {
         assert_eq!(&added[key], value, "{key}: {added}");
     }
     assert_eq!(
@@ -63,7 +63,7 @@ async fn a_peer_that_is_kept_brings_its_agents_and_is_kept_after_a_restart() {
         added["program"].as_str().unwrap().starts_with("jackfield/"),
         "{added}"
     );
-    // Said twice, it is kept once.
+    // Adding a peer twice keeps it once.
     let (status, _) = near.web().post("/v1/peers", body).await;
     assert_eq!(status, 200);
     let (_, all) = near.web().get("/v1/peers").await;
@@ -147,7 +147,7 @@ async fn what_is_no_way_to_another_peer_is_refused_with_a_remedy() {
     let (own, other) = (tcp(&hub), NOBODY.rsplit('/').next().unwrap());
     let through = format!("{own}/p2p-circuit/p2p/{other}");
     let long = format!("/dns4/{}/tcp/1/p2p/{other}", "a".repeat(10 << 10));
-    for (address, word) in [
+    for (address, expected_word) in [
         ("hello", "multiaddr"),
         ("", "/p2p/"),
         ("/ip4/192.0.2.1", "/p2p/"),
@@ -175,7 +175,7 @@ async fn what_is_no_way_to_another_peer_is_refused_with_a_remedy() {
         );
         let text = refused["message"].as_str().unwrap();
         assert!(
-            text.contains("\"address\"") && text.contains(word),
+            text.contains("\"address\"") && text.contains(expected_word),
             "{address}: {text}"
         );
     }
@@ -232,7 +232,7 @@ async fn only_admins_see_and_change_the_peers_of_a_hub() {
 async fn a_peer_that_is_kept_is_called_and_does_not_call() {
     let far = hub().await;
     let mut amy = far.bridge("amy").await;
-    // It is reached from anywhere, so that only those may hand off who were allowed to: nobody.
+    // The hub is publicly reachable, so only allowed peers may hand off: none.
     let near = TestHub::start_with(|config| {
         config.listen = "0.0.0.0:0".parse().unwrap();
         config.p2p.enabled = true;
@@ -241,7 +241,7 @@ async fn a_peer_that_is_kept_is_called_and_does_not_call() {
     .await;
     let admin = near.web_of(&near.token("local", &["admin"]).await);
     let amy_here = at(&far, "amy");
-    // It is connected before anybody wants it, and is no agent.
+    // The peer is connected before the request, and has no agents yet.
     near.meet_peer(&tcp(&far)).await;
     let (_, before) = admin.get(&format!("/v1/peers/{}", peer_id(&far))).await;
     assert_eq!(
@@ -260,7 +260,7 @@ async fn a_peer_that_is_kept_is_called_and_does_not_call() {
     amy.send(json!({"type": "done", "request_id": request, "session_id": "s"}))
         .await;
     assert_eq!(events.rest().await.last().unwrap()["type"], "done");
-    // The other way round it is a stranger.
+    // In the other direction, the peer has no permission.
     let (status, seen) = far
         .web()
         .post("/v1/peers", json!({"address": tcp(&near)}))
@@ -281,7 +281,7 @@ async fn on_one_machine_too_a_peer_that_is_kept_does_not_call() {
         (201, &json!([at(&far, "amy")]), &json!(false)),
         "{added}"
     );
-    // The other one sees a program of this machine that came to it, and is none to it.
+    // The other hub sees an incoming local connection, which it allows. In return it isn't allowed.
     let body = json!({"address": tcp(&near)});
     let (status, seen) = far.web().post("/v1/peers", body).await;
     assert_eq!(
@@ -321,7 +321,7 @@ async fn a_peer_that_is_blocked_is_refused_until_it_is_unblocked() {
     let mut watch = near.watch(&amy);
     let (status, let_in) = near.web().post(&format!("{peer}/unblock"), json!({})).await;
     assert_eq!((status, &let_in["blocked"]), (200, &json!(false)));
-    // It is kept still.
+    // The peer is still kept.
     watch.until_online().await;
 }
 

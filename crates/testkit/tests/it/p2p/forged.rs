@@ -1,4 +1,4 @@
-//! Cards that say more than is true: who a peer is, its connection says.
+//! Cards with false claims: the connection proves a peer's identity, not the card.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::p2p::{
     tcp,
 };
 
-/// The ids of the agents that are there.
+/// The ids of the online agents.
 async fn online(hub: &TestHub) -> Vec<String> {
     let (_, answer) = hub.web().get("/v1/agents").await;
     let agents = answer["agents"].as_array().unwrap().iter();
@@ -19,7 +19,7 @@ async fn online(hub: &TestHub) -> Vec<String> {
         .collect()
 }
 
-/// Connects anew, so that the hub looks at its card, under which it becomes this agent.
+/// Reconnects with another card, so that the hub reads the card, and waits for this agent.
 async fn come_as(peer: &mut Peer, hub: &TestHub, card: Value, id: &str) {
     leave(peer, hub).await;
     peer.ok(json!({"do": "show", "card": card})).await;
@@ -42,26 +42,26 @@ async fn a_card_in_another_agents_name_takes_nothing_from_it() {
     for language in LANGUAGES {
         peers.extend(Peer::attach(language, card("ada", &["/echo"]), &hub).await);
     }
-    let [honest, thief] = &mut peers[..] else {
+    let [honest, attacker] = &mut peers[..] else {
         return;
     };
-    // Two peers of one name, and an agent that is called so: three agents.
-    let (first, second) = (honest.agent(), thief.agent());
+    // Two peers with the same name, and an agent with that name: three agents.
+    let (first, second) = (honest.agent(), attacker.agent());
     let mut there = online(&hub).await;
     there.sort();
     let mut wanted = vec!["ada".to_owned(), first.clone(), second.clone()];
     wanted.sort();
     assert_eq!(there, wanted);
 
-    // It calls itself by the other one's whole id, and says that it is the other peer.
+    // The peer uses the other peer's full agent id as name, and claims its peer id.
     let mut forged = card(&first, &["/echo", "/agents/ada/ask"]);
     for (name, value) in [("id", "ada"), ("peer_id", &honest.id), ("agent_id", &first)] {
         forged[name] = value.into();
     }
     forged["skills"][0]["id"] = "ada".into();
     let name = first.to_lowercase().replace('@', "-");
-    let id = format!("{name}@{}", short(&thief.id));
-    come_as(thief, &hub, forged, &id).await;
+    let id = format!("{name}@{}", short(&attacker.id));
+    come_as(attacker, &hub, forged, &id).await;
     let there = online(&hub).await;
     assert!(
         there.contains(&first) && !there.contains(&second),
@@ -69,23 +69,27 @@ async fn a_card_in_another_agents_name_takes_nothing_from_it() {
     );
     let calls = |id: &str| format!("/v1/agents/{id}/calls");
     let body = json!({"text": "who?", "stream": false});
-    let (status, told) = hub.web().post(&calls(&first), body.clone()).await;
-    assert_eq!((status, &told["text"]), (200, &json!("who?")), "{told}");
+    let (status, response) = hub.web().post(&calls(&first), body.clone()).await;
+    assert_eq!(
+        (status, &response["text"]),
+        (200, &json!("who?")),
+        "{response}"
+    );
     honest.event("handoff").await;
     let (_, entry) = hub.web().get(&format!("/peers?agent_name={first}")).await;
-    assert_eq!(entry["peer_id"], thief.id, "{entry}");
+    assert_eq!(entry["peer_id"], attacker.id, "{entry}");
     let (_, entry) = hub.web().get("/peers?agent_name=ada").await;
     assert_eq!(entry["peer_id"], honest.id, "{entry}");
-    // The agent hears its own callers, and peers see it alone.
+    // The agent gets only its own callers, and peers see only the agent.
     let ask = json!({"method": "POST", "path": "/agents/ada/ask", "input_data": "you?"});
     let command = json!({"do": "handoff", "addr": tcp(&hub), "request": ask});
-    let number = thief.begin(command).await;
+    let number = attacker.begin(command).await;
     let message = ada.frame().await;
     ada.send(json!({"type": "reply", "to": message["from"], "payload": "me"}))
         .await;
-    assert_eq!(thief.answer(number).await["body"], "me");
+    assert_eq!(attacker.answer(number).await["body"], "me");
     let list = json!({"method": "GET", "path": "/agents"});
-    let list: Value = serde_json::from_str(&thief.hand_off(&tcp(&hub), list).await).unwrap();
+    let list: Value = serde_json::from_str(&attacker.hand_off(&tcp(&hub), list).await).unwrap();
     assert_eq!(list["agents"].as_array().unwrap().len(), 1, "{list}");
 }
 
@@ -115,15 +119,15 @@ async fn a_card_that_is_no_good_makes_no_agent_and_a_good_one_later_does() {
                 watch.until_offline().await;
             }
             peer.ok(json!({"do": "show", "card": bad})).await;
-            while peer.has_said("shown") {
+            while peer.has_event("shown") {
                 peer.event("shown").await;
             }
             peer.ok(json!({"do": "connect", "addr": tcp(&hub)})).await;
             peer.event("shown").await;
-            // It may still ask.
+            // The peer may still call.
             let card = json!({"method": "GET", "path": "/card"});
-            let told = peer.hand_off(&tcp(&hub), card).await;
-            assert!(told.contains("skills"), "{told}");
+            let response = peer.hand_off(&tcp(&hub), card).await;
+            assert!(response.contains("skills"), "{response}");
             let there = online(&hub).await;
             assert!(
                 there.iter().all(|it| !it.ends_with(short(&peer.id))),

@@ -1,4 +1,4 @@
-//! Two hubs that are connected as peers, and let each other in: each has the other's agents.
+//! Two hubs that are connected as peers and allow each other: each has the other's agents.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use crate::p2p::{
     tcp,
 };
 
-/// The id that an agent of a hub has at other hubs.
+/// The id of a hub's agent at other hubs.
 pub(crate) fn at(hub: &TestHub, agent: &str) -> String {
     let address = tcp(hub);
     format!("{agent}@{}", short(address.rsplit('/').next().unwrap()))
 }
 
-/// A hub that lets another one in, which it is going to dial: whom it dials does not come from this machine.
+/// A hub that allows another hub, which it will dial: dialled peers don't count as local programs.
 async fn hub_that_allows(other: &TestHub) -> TestHub {
     let address = tcp(other);
     let peer = address.rsplit('/').next().unwrap().to_owned();
@@ -26,7 +26,7 @@ async fn hub_that_allows(other: &TestHub) -> TestHub {
     .await
 }
 
-/// Connects two hubs, of which the second allows the first; each has an agent of the other afterwards.
+/// Connects two hubs, of which the second allows the first. Afterwards each has an agent of the other.
 async fn meet(first: &TestHub, of_first: &str, second: &TestHub, of_second: &str) {
     let mut at_first = first.watch(&at(second, of_second));
     let mut at_second = second.watch(&at(first, of_first));
@@ -35,7 +35,7 @@ async fn meet(first: &TestHub, of_first: &str, second: &TestHub, of_second: &str
     at_second.until_online().await;
 }
 
-/// Two hubs with a bridge agent each, which know each other.
+/// Two connected hubs with a bridge agent each.
 async fn pair() -> (TestHub, Raw, TestHub, Raw) {
     let first = hub().await;
     let second = hub_that_allows(&first).await;
@@ -78,7 +78,7 @@ async fn a_hub_keeps_a_connection_with_the_peers_that_are_configured() {
     })
     .await;
     let id = at(&first, "amy");
-    // It may be there already.
+    // The agent may be online already.
     let mut watch = second.watch(&id);
     if !ids(&second).await.contains(&id) {
         watch.until_online().await;
@@ -90,10 +90,10 @@ async fn a_hub_keeps_a_connection_with_the_peers_that_are_configured() {
     let request = amy.expect_message("hi").await;
     say(&mut amy, &request, "hello").await;
     end(&mut amy, &request).await;
-    let told = events.rest().await;
-    let chunk = told.iter().find(|it| it["type"] == "chunk").unwrap();
+    let events_seen = events.rest().await;
+    let chunk = events_seen.iter().find(|it| it["type"] == "chunk").unwrap();
     assert_eq!(chunk["text"], "hello");
-    assert_eq!(told.last().unwrap()["type"], "done");
+    assert_eq!(events_seen.last().unwrap()["type"], "done");
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn hubs_stream_from_each_others_agents_and_cancel_there() {
         let request = agent.expect_message("count").await;
         for delta in ["one", "two"] {
             say(agent, &request, delta).await;
-            // Only then the agent goes on.
+            // The agent continues only afterwards.
             assert_eq!(events.next().await["text"], delta);
         }
         drop(events);
@@ -129,8 +129,8 @@ async fn an_error_of_an_agent_behind_another_hub_is_told() {
     let request = bob.expect_message("fail").await;
     bob.send(json!({"type": "error", "request_id": request, "session_id": "s", "code": "adapter_crash", "message": "it broke"}))
         .await;
-    let told = events.rest().await;
-    let end = told.last().unwrap();
+    let events_seen = events.rest().await;
+    let end = events_seen.last().unwrap();
     assert_eq!(end["type"], "failed", "{end}");
     assert!(
         end["message"].as_str().unwrap().contains("it broke"),
@@ -138,8 +138,8 @@ async fn an_error_of_an_agent_behind_another_hub_is_told() {
     );
 }
 
-/// Calls an agent behind the other hub, which `answer` plays; the words and the last event that the caller is told.
-async fn told(
+/// Calls an agent behind the other hub, with `answer` as the agent. Returns text and last event of the caller.
+async fn text_and_end(
     hub: &TestHub,
     id: &str,
     agent: &mut Raw,
@@ -154,10 +154,10 @@ async fn told(
         frame["session_id"] = json!("s");
         agent.send(frame).await;
     }
-    let mut told = events.rest().await;
-    let end = told.pop().expect("it ends");
+    let mut events_seen = events.rest().await;
+    let end = events_seen.pop().expect("it ends");
     assert_eq!(end["type"], "done", "{end}");
-    let of_type = |name: &'static str| told.iter().filter(move |it| it["type"] == name);
+    let of_type = |name: &'static str| events_seen.iter().filter(move |it| it["type"] == name);
     let words = of_type("chunk").map(|it| it["text"].as_str().unwrap());
     let words = words.collect();
     (words, of_type("artifact").cloned().collect(), end)
@@ -174,14 +174,14 @@ async fn words_and_files_of_an_agent_behind_another_hub_arrive_once_however_long
             json!({"type": "chunk", "delta": text}),
             json!({"type": "done", "attachments": files}),
         ];
-        let (words, made, end) = told(&first, &id, &mut bob, &streamed).await;
+        let (words, made, end) = text_and_end(&first, &id, &mut bob, &streamed).await;
         assert!(words == text, "{} of {} bytes", words.len(), text.len());
         assert!(made.is_empty(), "{made:?}");
         assert_eq!(end["attachments"][0]["uri"], files[0]["url"], "{end}");
         assert_eq!(end["attachments"][0]["name"], "a.txt", "{end}");
 
         let at_the_end = [json!({"type": "done", "result": text, "attachments": files})];
-        let (words, made, end) = told(&first, &id, &mut bob, &at_the_end).await;
+        let (words, made, end) = text_and_end(&first, &id, &mut bob, &at_the_end).await;
         let result = end["result"].as_str().unwrap_or_default();
         assert!(
             words.is_empty() && result == text,
@@ -210,13 +210,13 @@ async fn what_an_agent_behind_another_hub_made_arrives_after_its_words() {
 
     let parts = json!([{"data": {"n": 1}}, {"data": [2]}]);
     let answer = [chunk.clone(), artifact(parts.clone()), done.clone()];
-    let (words, made, end) = told(&first, &id, &mut bob, &answer).await;
+    let (words, made, end) = text_and_end(&first, &id, &mut bob, &answer).await;
     assert_eq!(words, "see");
     assert_eq!(made.len(), 1, "{made:?}");
     assert_eq!(made[0]["parts"], parts, "{end}");
 
     let answer = [chunk, artifact(json!([{"text": "and more"}])), done];
-    let (words, made, _) = told(&first, &id, &mut bob, &answer).await;
+    let (words, made, _) = text_and_end(&first, &id, &mut bob, &answer).await;
     assert_eq!(words, "see\nand more");
     assert!(made.is_empty(), "{made:?}");
 }
@@ -228,15 +228,15 @@ async fn what_a_hub_got_from_peers_is_not_shown_to_peers() {
     let _cid = third.bridge("cid").await;
     let (_amy, _bob) = (first.bridge("amy").await, second.bridge("bob").await);
     meet(&first, "amy", &third, "cid").await;
-    let mut guests = Vec::new();
+    let mut attached_peers = Vec::new();
     for language in LANGUAGES {
-        guests.extend(Peer::attach(language, card("guest", &["/echo"]), &first).await);
+        attached_peers.extend(Peer::attach(language, card("guest", &["/echo"]), &first).await);
     }
     meet(&first, "amy", &second, "bob").await;
     assert_eq!(ids(&second).await, [at(&first, "amy"), "bob".to_owned()]);
-    for mut guest in guests {
+    for mut attached_peer in attached_peers {
         let get = json!({"method": "GET", "path": "/agents"});
-        let list = guest.hand_off(&tcp(&first), get).await;
+        let list = attached_peer.hand_off(&tcp(&first), get).await;
         let list: Value = serde_json::from_str(&list).unwrap();
         let list = list["agents"].as_array().unwrap();
         let list: Vec<_> = list.iter().map(|it| &it["id"]).collect();
@@ -244,7 +244,7 @@ async fn what_a_hub_got_from_peers_is_not_shown_to_peers() {
         let path = format!("/agents/{}/ask", at(&second, "bob"));
         let ask = json!({"method": "POST", "path": path, "input_data": "x"});
         let refused: Value =
-            serde_json::from_str(&guest.hand_off(&tcp(&first), ask).await).unwrap();
+            serde_json::from_str(&attached_peer.hand_off(&tcp(&first), ask).await).unwrap();
         assert_eq!(refused["code"], 404, "{refused}");
     }
 }
@@ -254,8 +254,8 @@ async fn a_loop_through_two_hubs_is_cut() {
     let (first, mut amy, second, mut bob) = pair().await;
     let _events = first.platform().relay("amy", "c-0").await;
     let mut parent = amy.expect_message("hi").await;
-    // Each turn is a call here and a call there: 1 | 2, 3 | 4, 5 | 6, 7 | 8 and no further.
-    for (turn, said) in ["first", "second", "third", "fourth"]
+    // Each turn is a call on both hubs: 1 | 2, 3 | 4, 5 | 6, 7 | 8, then the limit.
+    for (turn, word) in ["first", "second", "third", "fourth"]
         .into_iter()
         .enumerate()
     {
@@ -264,15 +264,15 @@ async fn a_loop_through_two_hubs_is_cut() {
             _ => (&mut bob, &mut amy, at(&first, "amy")),
         };
         from.send(
-            json!({"type": "call_agent", "target_agent_id": target, "task_description": said,
-                         "call_id": said, "parent_request_id": parent}),
+            json!({"type": "call_agent", "target_agent_id": target, "task_description": word,
+                         "call_id": word, "parent_request_id": parent}),
         )
         .await;
-        if said == "fourth" {
+        if word == "fourth" {
             let refused = from.frame().await;
             assert_eq!(
                 (&refused["type"], &refused["call_id"]),
-                (&json!("call_agent_error"), &json!(said)),
+                (&json!("call_agent_error"), &json!(word)),
                 "{refused}"
             );
             assert!(
@@ -282,7 +282,7 @@ async fn a_loop_through_two_hubs_is_cut() {
             to.expect_no_bridge_frame().await;
             return;
         }
-        parent = to.expect_message(said).await;
+        parent = to.expect_message(word).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Peers of other kinds: with keys that are not inside their ids, and by the other transport.
+//! Other kinds of peers: with keys that are not inside their ids, and by the other transport.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
@@ -21,28 +21,36 @@ async fn a_peer_with_an_rsa_key_calls_is_called_and_registers() {
             continue;
         };
         assert!(peer.id.starts_with("Qm"), "{}", peer.id);
-        // Before it was ever connected.
+        // Before its first connection.
         let body = registration(&peer, "elder");
         let body = signed(&hub, &mut peer, body).await;
         let mut without_key = body.clone();
         without_key["public_key"].take();
-        let (status, told) = hub.web().post("/register", without_key).await;
-        assert_eq!(status, 401, "{told}");
-        let (status, told) = hub.web().post("/register", body).await;
-        assert_eq!((status, &told["peer_id"]), (200, &json!(peer.id)), "{told}");
+        let (status, response) = hub.web().post("/register", without_key).await;
+        assert_eq!(status, 401, "{response}");
+        let (status, response) = hub.web().post("/register", body).await;
+        assert_eq!(
+            (status, &response["peer_id"]),
+            (200, &json!(peer.id)),
+            "{response}"
+        );
 
         peer.join(&hub).await;
         expect_card(&mut peer, &tcp(&hub)).await;
-        let said = ask_ada(&mut peer, &tcp(&hub), &mut ada, "an answer").await;
-        assert_eq!(said, "an answer", "{language:?}");
+        let answer_text = ask_ada(&mut peer, &tcp(&hub), &mut ada, "an answer").await;
+        assert_eq!(answer_text, "an answer", "{language:?}");
         let calls = format!("/v1/agents/{}/calls", peer.agent());
         let body = json!({"text": "hello", "stream": false});
-        let (status, told) = hub.web().post(&calls, body).await;
-        assert_eq!((status, &told["text"]), (200, &json!("hello")), "{told}");
+        let (status, response) = hub.web().post(&calls, body).await;
+        assert_eq!(
+            (status, &response["text"]),
+            (200, &json!("hello")),
+            "{response}"
+        );
     }
 }
 
-/// Python only: the other program has no such transport.
+/// Python only: the other program lacks this transport.
 #[tokio::test]
 async fn a_peer_by_quic_reads_the_card_and_hands_off() {
     let hub = hub().await;
@@ -54,17 +62,21 @@ async fn a_peer_by_quic_reads_the_card_and_hands_off() {
         return;
     };
     expect_card(&mut peer, &quic).await;
-    let said = ask_ada(&mut peer, &quic, &mut ada, "small").await;
-    assert_eq!(said, "small");
-    // Its library loses the end of what is large now and then, and never anything else, and not every time.
+    let answer_text = ask_ada(&mut peer, &quic, &mut ada, "small").await;
+    assert_eq!(answer_text, "small");
+    // The peer's library sometimes loses the end of a large message, and nothing else. So the test retries.
     let large = "a".repeat(256 << 10);
     for tries_left in (0..5).rev() {
-        let said = ask_ada(&mut peer, &quic, &mut ada, &large).await;
-        assert!(large.starts_with(&said), "{} bytes", said.len());
-        if said == large {
+        let answer_text = ask_ada(&mut peer, &quic, &mut ada, &large).await;
+        assert!(
+            large.starts_with(&answer_text),
+            "{} bytes",
+            answer_text.len()
+        );
+        if answer_text == large {
             break;
         }
-        assert!(tries_left > 0, "{} bytes, never all", said.len());
+        assert!(tries_left > 0, "{} bytes, never all", answer_text.len());
     }
 }
 
@@ -81,7 +93,7 @@ async fn expect_card(peer: &mut Peer, address: &str) {
     assert_eq!(card["skills"][0]["path"], "/agents/ada/ask", "{card}");
 }
 
-/// Hands off to an agent that answers so; what the peer gets of it.
+/// Hands off to an agent with this answer; returns the peer's result.
 async fn ask_ada(
     peer: &mut Peer,
     address: &str,
@@ -94,7 +106,7 @@ async fn ask_ada(
     let message = ada.frame().await;
     ada.send(json!({"type": "reply", "to": message["from"], "payload": answer}))
         .await;
-    let told = peer.answer(number).await;
-    assert_eq!(told["ok"], true, "{told}");
-    told["body"].as_str().unwrap().to_owned()
+    let response = peer.answer(number).await;
+    assert_eq!(response["ok"], true, "{response}");
+    response["body"].as_str().unwrap().to_owned()
 }

@@ -1,4 +1,4 @@
-//! A published peer in a process of its own, driven by lines of JSON.
+//! A published peer in a separate process, controlled by lines of JSON.
 
 use std::{collections::VecDeque, env, path::Path, process::Stdio};
 
@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::p2p::tcp;
 
-/// Which program it is.
+/// The program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Python,
@@ -22,7 +22,7 @@ pub(crate) enum Language {
 
 pub(crate) const LANGUAGES: [Language; 2] = [Language::Python, Language::JavaScript];
 
-/// Far more lines than a test lets a program say before it listens.
+/// Larger than the number of lines between two reads of a test.
 const LINES: usize = 1024;
 
 impl Language {
@@ -43,7 +43,7 @@ impl Language {
                 node
             }
         };
-        // Python would put what it compiled beside the script.
+        // Python would write bytecode beside the script.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         let judges = Path::new(env!("CARGO_MANIFEST_DIR")).join("judges");
         command.arg(judges.join(script));
@@ -51,26 +51,26 @@ impl Language {
     }
 }
 
-/// One that runs.
+/// A running peer.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) language: Language,
     pub(crate) id: String,
-    /// Where it listens, with its id at the end.
+    /// The listen address, with the peer id at its end.
     pub(crate) addr: String,
     name: String,
     commands: u64,
-    /// What was said while something else was waited for.
-    unheard: VecDeque<Value>,
-    said: mpsc::Receiver<Value>,
-    /// Reads what the program says.
-    _hearing: JoinSet<()>,
+    /// Lines read while waiting for another line.
+    pending: VecDeque<Value>,
+    output: mpsc::Receiver<Value>,
+    /// Reads the program's output.
+    _reader: JoinSet<()>,
     input: ChildStdin,
-    /// Ended when dropped.
+    /// The process is killed when dropped.
     child: Child,
 }
 
-/// A card with these paths as skills, the first of which is what a call without further words means.
+/// A card with these paths as skills; the first is the default of a call.
 pub(crate) fn card(name: &str, paths: &[&str]) -> Value {
     let skills = paths.iter().map(|path| {
         let id = path.trim_matches(['/', '{', '}']);
@@ -82,12 +82,12 @@ pub(crate) fn card(name: &str, paths: &[&str]) -> Value {
 }
 
 impl Peer {
-    /// A peer with a card; nothing if the program was not prepared.
+    /// Starts a peer with a card. Returns `None` if the program isn't installed.
     pub(crate) async fn start(language: Language, card: Value) -> Option<Self> {
         Self::start_as(language, card, json!({})).await
     }
 
-    /// A peer with a card that is in some ways different.
+    /// Starts a peer with a card and further options.
     pub(crate) async fn start_as(
         language: Language,
         card: Value,
@@ -95,19 +95,19 @@ impl Peer {
     ) -> Option<Self> {
         let mut command = language.command()?;
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // What goes wrong on purpose fills pages.
+        // Intended errors would print many pages.
         let command = command.stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().expect("it starts");
-        let (say, said) = mpsc::channel(LINES);
+        let (output_sender, output) = mpsc::channel(LINES);
         let mut peer = Self {
             language,
             id: String::new(),
             addr: String::new(),
             name: card["name"].as_str().expect("a name").to_owned(),
             commands: 0,
-            unheard: VecDeque::new(),
-            said,
-            _hearing: hear(child.stdout.take().expect("piped"), say),
+            pending: VecDeque::new(),
+            output,
+            _reader: read_output(child.stdout.take().expect("piped"), output_sender),
             input: child.stdin.take().expect("piped"),
             child,
         };
@@ -120,26 +120,26 @@ impl Peer {
         Some(peer)
     }
 
-    /// A peer that is an agent of the hub.
+    /// Starts a peer as an agent of the hub.
     pub(crate) async fn attach(language: Language, card: Value, hub: &TestHub) -> Option<Self> {
         let mut peer = Self::start(language, card).await?;
         peer.join(hub).await;
         Some(peer)
     }
 
-    /// Connects with a hub, which makes it an agent.
+    /// Connects to a hub, and waits until the peer is an agent there.
     pub(crate) async fn join(&mut self, hub: &TestHub) {
         let mut watch = hub.watch(&self.agent());
         self.ok(json!({"do": "connect", "addr": tcp(hub)})).await;
         watch.until_online().await;
     }
 
-    /// Its id as an agent of a hub.
+    /// The peer's id as an agent of a hub.
     pub(crate) fn agent(&self) -> String {
         format!("{}@{}", self.name, short(&self.id))
     }
 
-    /// Begins a command; its answer can be waited for by the number.
+    /// Begins a command; returns the number for its response.
     pub(crate) async fn begin(&mut self, mut command: Value) -> u64 {
         self.commands += 1;
         command["id"] = self.commands.into();
@@ -147,12 +147,12 @@ impl Peer {
         self.commands
     }
 
-    /// The answer to a command.
+    /// Waits for the response to a command.
     pub(crate) async fn answer(&mut self, number: u64) -> Value {
         self.until(|line| line["id"] == number).await
     }
 
-    /// The answer to a command that succeeds.
+    /// Runs a command that must succeed.
     pub(crate) async fn ok(&mut self, command: Value) -> Value {
         let number = self.begin(command).await;
         let answer = self.answer(number).await;
@@ -160,32 +160,32 @@ impl Peer {
         answer
     }
 
-    /// The body that a handoff is answered with.
+    /// Hands off, and returns the body of the answer.
     pub(crate) async fn hand_off(&mut self, addr: &str, request: Value) -> String {
         let command = json!({"do": "handoff", "addr": addr, "request": request});
         let answer = self.ok(command).await;
         answer["body"].as_str().expect("text").to_owned()
     }
 
-    /// The next event with this name.
+    /// Returns the next event with this name.
     pub(crate) async fn event(&mut self, name: &str) -> Value {
         self.until(|line| line["event"] == name).await
     }
 
-    /// Whether an event with this name was told already.
-    pub(crate) fn has_said(&mut self, name: &str) -> bool {
-        while let Ok(line) = self.said.try_recv() {
-            self.unheard.push_back(line);
+    /// Whether an event with this name has arrived already.
+    pub(crate) fn has_event(&mut self, name: &str) -> bool {
+        while let Ok(line) = self.output.try_recv() {
+            self.pending.push_back(line);
         }
-        self.unheard.iter().any(|line| line["event"] == name)
+        self.pending.iter().any(|line| line["event"] == name)
     }
 
-    /// Lets one `/slow` answer, or `/count` go on.
+    /// Lets a `/slow` answer, or a `/count` continue.
     pub(crate) async fn release(&mut self) {
         self.ok(json!({"do": "release"})).await;
     }
 
-    /// Ends it.
+    /// Kills the process.
     pub(crate) async fn kill(&mut self) {
         self.child.kill().await.expect("it runs");
     }
@@ -199,29 +199,29 @@ impl Peer {
     }
 
     async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
-        if let Some(at) = self.unheard.iter().position(&is_it) {
-            return self.unheard.remove(at).expect("it was found");
+        if let Some(at) = self.pending.iter().position(&is_it) {
+            return self.pending.remove(at).expect("it was found");
         }
         loop {
-            let line = tokio::time::timeout(2 * SOON, self.said.recv()).await;
+            let line = tokio::time::timeout(2 * SOON, self.output.recv()).await;
             let line = line.expect("the peer says something in time");
             let line = line.expect("the peer runs");
             if is_it(&line) {
                 return line;
             }
-            self.unheard.push_back(line);
+            self.pending.push_back(line);
         }
     }
 }
 
-/// Reads what the program says, line by line and at once: a pipe that is full would stop the program.
-fn hear(stdout: ChildStdout, said: mpsc::Sender<Value>) -> JoinSet<()> {
+/// Reads the program's output immediately: a full pipe would block the program.
+fn read_output(stdout: ChildStdout, output: mpsc::Sender<Value>) -> JoinSet<()> {
     let mut hearing = JoinSet::new();
     hearing.spawn(async move {
         let mut lines = BufReader::new(stdout).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let line = serde_json::from_str(&line).expect("JSON");
-            if said.send(line).await.is_err() {
+            if output.send(line).await.is_err() {
                 return;
             }
         }

@@ -1,6 +1,6 @@
-//! A peer that writes the bytes of its streams itself, so that it can do what no library lets one do. Only the handshake is
-//! a library's. It serves nothing, reads only when a test waits for something, and never gives the hub more room to write
-//! than a stream has at first.
+//! A peer that writes the bytes of its streams itself, beyond what any library allows. Only the handshake uses a
+//! library. The peer serves no protocol, reads only when a test waits, and never enlarges the hub's initial write
+//! window.
 
 use std::collections::HashMap;
 
@@ -17,10 +17,10 @@ use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
 
 pub(crate) const HANDOFF: &str = "/ai-agent/handoff/1.0.0";
 
-/// What both sides begin with when they agree on something.
+/// First line of both sides in a protocol negotiation.
 const AGREE: &str = "/multistream/1.0.0";
 
-// The frames of yamux: a byte of version, which is 0, the kind, flags, the stream, and a length.
+// Yamux frames: version 0, kind, flags, stream id and length.
 const DATA: u8 = 0;
 const WINDOW: u8 = 1;
 const PING: u8 = 2;
@@ -29,46 +29,46 @@ const SYN: u16 = 1;
 const ACK: u16 = 2;
 const FIN: u16 = 4;
 const RST: u16 = 8;
-/// What may be written on a stream before the other side gives more room.
+/// The initial write window of a stream.
 const ROOM: usize = 256 << 10;
-/// What fits into a frame of every implementation.
+/// Fits into a frame of every implementation.
 const FRAME: usize = 16 << 10;
 
-/// How a stream ended.
+/// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// In good order.
+    /// Closed cleanly.
     Closed,
     Reset,
 }
 
-/// What the hub has said on a stream.
+/// The hub's side of a stream.
 #[derive(Debug, Default)]
-struct Line {
-    said: Vec<u8>,
-    /// How much the hub lets us write.
+struct StreamState {
+    received: Vec<u8>,
+    /// Our remaining write window.
     room: usize,
     ended: Option<Ended>,
 }
 
-/// A connection of such a peer.
+/// A connection of a raw peer.
 pub(crate) struct RawPeer {
     io: noise::Output<Compat<TcpStream>>,
-    lines: HashMap<u32, Line>,
+    lines: HashMap<u32, StreamState>,
     last: u32,
-    /// What is written with the next flush.
+    /// Bytes for the next flush.
     unsent: Vec<u8>,
-    /// Whether the hub said goodbye, after which it takes no more streams.
+    /// Whether the hub sent a go-away, and accepts no more streams.
     has_goodbye: bool,
 }
 
 impl RawPeer {
-    /// A peer that nobody knows.
+    /// Connects with a new key.
     pub(crate) async fn stranger(hub: &TestHub) -> Self {
         Self::connect(hub, &Keypair::generate_ed25519()).await
     }
 
-    /// The peer of this key.
+    /// Connects with this key.
     pub(crate) async fn connect(hub: &TestHub, key: &Keypair) -> Self {
         let address = crate::p2p::tcp(hub);
         let port = address.split('/').nth(4).expect("a port");
@@ -88,13 +88,13 @@ impl RawPeer {
         }
     }
 
-    /// Opens a stream and says something on it: all of it is sent with the next flush, before the hub agrees to anything.
+    /// Opens a stream and writes to it. All bytes are sent with the next flush, before the hub confirms the protocol.
     pub(crate) fn open(&mut self, protocol: &str, words: &[u8]) -> u32 {
         let id = self.last * 2 + 1;
         self.last += 1;
-        let line = Line {
+        let line = StreamState {
             room: ROOM,
-            ..Line::default()
+            ..StreamState::default()
         };
         self.lines.insert(id, line);
         self.frame(WINDOW, SYN, id, 0);
@@ -107,19 +107,19 @@ impl RawPeer {
         id
     }
 
-    /// Opens a stream, says all of a request, and closes its side.
+    /// Opens a stream, writes a whole request, and closes our side.
     pub(crate) fn ask(&mut self, protocol: &str, request: &impl ToString) -> u32 {
         let id = self.open(protocol, request.to_string().as_bytes());
         self.finish(id);
         id
     }
 
-    /// Closes its side of a stream.
+    /// Closes our side of a stream.
     pub(crate) fn finish(&mut self, id: u32) {
         self.frame(DATA, FIN, id, 0);
     }
 
-    /// Says as much of this as the hub has given room for; how much that was.
+    /// Writes as many bytes as the window allows, and returns their number.
     pub(crate) fn push(&mut self, id: u32, bytes: &[u8]) -> usize {
         let line = self.lines.get_mut(&id).expect("it is open");
         let fits = bytes.len().min(line.room);
@@ -131,75 +131,75 @@ impl RawPeer {
         fits
     }
 
-    /// Says all of this, as the hub gives room.
+    /// Writes all bytes, waiting for the window.
     pub(crate) async fn say(&mut self, id: u32, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let pushed = self.push(id, bytes);
             bytes = &bytes[pushed..];
             assert!(self.flush().await, "the connection lives");
             if pushed == 0 {
-                assert!(self.hear().await, "the connection lives");
+                assert!(self.read_frame().await, "the connection lives");
             }
         }
     }
 
-    /// Says this again and again until the hub ends the stream, however much room it gives; how much that was.
+    /// Repeats the bytes until the hub ends the stream, beyond any window. Returns the number of bytes.
     pub(crate) async fn flood(&mut self, id: u32, bytes: &[u8]) -> usize {
-        let mut said = 0;
+        let mut received = 0;
         while self.lines[&id].ended.is_none() {
             let pushed = self.push(id, bytes);
-            said += pushed;
+            received += pushed;
             assert!(self.flush().await, "the connection lives");
             if pushed < bytes.len() {
-                assert!(self.hear().await, "the connection lives");
+                assert!(self.read_frame().await, "the connection lives");
             }
         }
-        said + self.push(id, bytes)
+        received + self.push(id, bytes)
     }
 
-    /// Sends what is unsent; false if the connection is gone.
+    /// Sends unsent bytes; false if the connection is closed.
     pub(crate) async fn flush(&mut self) -> bool {
         let bytes = std::mem::take(&mut self.unsent);
         self.io.write_all(&bytes).await.is_ok() && self.io.flush().await.is_ok()
     }
 
-    /// The answer on a stream, which is closed in good order.
+    /// Returns the answer on a stream, which must close cleanly.
     pub(crate) async fn answer(&mut self, id: u32) -> String {
-        self.heard_until(id, Ended::Closed).await
+        self.bytes_until(id, Ended::Closed).await
     }
 
-    /// What was said on a stream until it ended in this way.
-    async fn heard_until(&mut self, id: u32, end: Ended) -> String {
+    /// Returns the bytes of a stream that must end in this way.
+    async fn bytes_until(&mut self, id: u32, end: Ended) -> String {
         self.flush().await;
         while self.lines[&id].ended.is_none() {
-            assert!(self.hear().await, "the connection lives");
+            assert!(self.read_frame().await, "the connection lives");
         }
         let line = &self.lines[&id];
-        let body = after_agreement(&line.said);
+        let body = after_agreement(&line.received);
         assert_eq!(line.ended, Some(end), "{body}");
         body
     }
 
-    /// The error on a stream that is reset after it: its code, and its words.
+    /// Returns code and message of the error on a stream that is then reset.
     pub(crate) async fn error_and_reset(&mut self, id: u32) -> (u64, String) {
-        error(&self.heard_until(id, Ended::Reset).await)
+        error(&self.bytes_until(id, Ended::Reset).await)
     }
 
-    /// The error on a stream: its code, and its words.
+    /// Returns code and message of the error on a stream.
     pub(crate) async fn error(&mut self, id: u32) -> (u64, String) {
         error(&self.answer(id).await)
     }
 
-    /// Waits until the hub says goodbye.
+    /// Waits for the hub's go-away.
     pub(crate) async fn dismissed(&mut self) {
         self.flush().await;
         while !self.has_goodbye {
-            assert!(self.hear().await, "the connection lives");
+            assert!(self.read_frame().await, "the connection lives");
         }
     }
 
-    /// Reads one frame; false if the connection is gone.
-    async fn hear(&mut self) -> bool {
+    /// Reads a frame; false if the connection is closed.
+    async fn read_frame(&mut self) -> bool {
         let mut header = [0; 12];
         let read = tokio::time::timeout(SOON, self.io.read_exact(&mut header)).await;
         if read.expect("the hub says something in time").is_err() {
@@ -216,7 +216,7 @@ impl RawPeer {
                     return false;
                 }
                 if let Some(line) = line {
-                    line.said.extend(body);
+                    line.received.extend(body);
                 }
             }
             WINDOW => {
@@ -250,7 +250,7 @@ impl RawPeer {
     }
 }
 
-/// The code and the words of an error, which has nothing else.
+/// Code and message of an error without further fields.
 pub(crate) fn error(body: &str) -> (u64, String) {
     let error: Value = serde_json::from_str(body).unwrap_or_else(|why| panic!("{body:?}: {why}"));
     assert_eq!(error.as_object().expect("an object").len(), 2, "{body}");
@@ -259,30 +259,32 @@ pub(crate) fn error(body: &str) -> (u64, String) {
     (error["code"].as_u64().expect("a code"), words.to_owned())
 }
 
-/// Appends a line of the agreement on a protocol: its length, itself, and a line break.
+/// Appends a negotiation line: length, text, line break.
 fn push_line(out: &mut Vec<u8>, line: &str) {
     out.push(u8::try_from(line.len() + 1).expect("a short line"));
     out.extend(line.as_bytes());
     out.push(b'\n');
 }
 
-/// Agrees on the next layer of a connection.
+/// Negotiates the next layer of a connection.
 async fn agree(io: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin), protocol: &str) {
     let mut lines = Vec::new();
     push_line(&mut lines, AGREE);
     push_line(&mut lines, protocol);
     io.write_all(&lines).await.expect("the hub listens");
     io.flush().await.expect("the hub listens");
-    let mut said = vec![0; lines.len()];
-    io.read_exact(&mut said).await.expect("the hub agrees");
-    assert_eq!(said, lines);
+    let mut received = vec![0; lines.len()];
+    io.read_exact(&mut received).await.expect("the hub agrees");
+    assert_eq!(received, lines);
 }
 
-/// What was said after the agreement on the protocol.
-fn after_agreement(mut said: &[u8]) -> String {
+/// The bytes after the negotiation.
+fn after_agreement(mut received: &[u8]) -> String {
     for _ in 0..2 {
-        let length = said.first().map_or(0, |length| usize::from(*length) + 1);
-        said = said.get(length..).unwrap_or_default();
+        let length = received
+            .first()
+            .map_or(0, |length| usize::from(*length) + 1);
+        received = received.get(length..).unwrap_or_default();
     }
-    String::from_utf8(said.to_vec()).expect("text")
+    String::from_utf8(received.to_vec()).expect("text")
 }

@@ -1,5 +1,5 @@
-//! The AI Registry over HTTP, by the words of the documentation: what is signed is put together here by hand, and signed by
-//! the published peers.
+//! The AI Registry over HTTP, exactly as documented: the statements are built by hand here, and signed by the published
+//! peers.
 
 use std::net::Ipv4Addr;
 
@@ -14,13 +14,13 @@ use crate::p2p::{
     tcp,
 };
 
-/// What a peer would register with: somewhere that everybody could reach, and nobody dials here.
+/// A registration with a public address that is never dialled here.
 pub(crate) fn registration(peer: &Peer, name: &str) -> Value {
     let address = format!("/ip4/8.8.8.8/tcp/4001/p2p/{}", peer.id);
     json!({"agent_name": name, "peer_id": peer.id, "addrs": [address]})
 }
 
-/// A registration with the signature of a peer, which should be the one that it is of.
+/// A registration signed by `signer`, usually the registered peer.
 pub(crate) async fn signed(hub: &TestHub, signer: &mut Peer, mut body: Value) -> Value {
     let (name, address) = (&body["agent_name"], &body["addrs"][0]);
     let further = [name, address].map(|it| it.as_str().unwrap());
@@ -30,7 +30,7 @@ pub(crate) async fn signed(hub: &TestHub, signer: &mut Peer, mut body: Value) ->
     body
 }
 
-/// The fields by which a peer proves that it wants something.
+/// The fields that prove a peer's request.
 async fn prove(
     hub: &TestHub,
     signer: &mut Peer,
@@ -38,9 +38,13 @@ async fn prove(
     verb: &str,
     further: &[&str],
 ) -> serde_json::Map<String, Value> {
-    let (status, told) = hub.web().get(&format!("/register/{peer}")).await;
-    assert_eq!((status, &told["peer_id"]), (200, &json!(peer)), "{told}");
-    let challenge = told["challenge"].as_str().unwrap();
+    let (status, response) = hub.web().get(&format!("/register/{peer}")).await;
+    assert_eq!(
+        (status, &response["peer_id"]),
+        (200, &json!(peer)),
+        "{response}"
+    );
+    let challenge = response["challenge"].as_str().unwrap();
     let mut lines = vec!["jackfield-registry", verb, peer, challenge];
     lines.extend(further);
     let command = json!({"do": "sign", "text": lines.join("\n")});
@@ -57,13 +61,13 @@ async fn the_originals_default_address_is_registered_as_that_of_whoever_asks() {
     let peer = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
     let address = format!("/ip4/0.0.0.0/tcp/4001/p2p/{peer}");
     let body = json!({"agent_name": "travel", "peer_id": peer, "addrs": [address]});
-    // Whatever a header says of where it is from.
+    // Headers about the sender's address don't count.
     let request = hub.web().ask(Method::POST, "/register");
     let token = hub.token("ann", &["admin"]).await;
     let request = request.header("x-forwarded-for", "8.8.8.8");
     let request = request.bearer_auth(token).json(&body);
-    let (status, told) = answer(request).await;
-    assert_eq!(status, 200, "{told}");
+    let (status, response) = answer(request).await;
+    assert_eq!(status, 200, "{response}");
     let (_, found) = hub.web().get("/peers?agent_name=travel").await;
     let placed = format!("/ip4/127.0.0.1/tcp/4001/p2p/{peer}");
     assert_eq!(found["addresses"], json!([placed]), "{found}");
@@ -74,24 +78,24 @@ async fn published_clients_register_find_renew_and_leave_in_every_shape() {
     let hub = hub().await;
     let web = hub.web();
     let peer = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
-    // Somebody listens there, and must not be dialled because of it.
+    // A listening address that the registry must not dial.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let address = format!("/ip4/127.0.0.1/tcp/{port}/p2p/{peer}");
-    let (status, told) = web.post("/register", json!({"agent_name": "travel"})).await;
-    assert_eq!(status, 400, "{told}");
+    let (status, response) = web.post("/register", json!({"agent_name": "travel"})).await;
+    assert_eq!(status, 400, "{response}");
     let body =
         json!({"agent_name": "travel", "peer_id": peer, "addrs": [address], "skills": ["book"]});
-    let (status, told) = web.post("/register", body).await;
+    let (status, response) = web.post("/register", body).await;
     assert_eq!(
-        (status, &told["status"]),
+        (status, &response["status"]),
         (200, &json!("registered")),
-        "{told}"
+        "{response}"
     );
-    assert_eq!(told["peer_id"], peer);
-    assert!(told["expires_at"].is_string(), "{told}");
+    assert_eq!(response["peer_id"], peer);
+    assert!(response["expires_at"].is_string(), "{response}");
 
-    // The whole list, where the hub itself is too.
+    // The whole list, which includes the hub itself.
     let (_, all) = web.get("/peers").await;
     let ids: Vec<_> = all["peers"]
         .as_array()
@@ -101,7 +105,7 @@ async fn published_clients_register_find_renew_and_leave_in_every_shape() {
         .collect();
     assert!(tcp(&hub).ends_with(ids[0].as_str().unwrap()), "{all}");
     assert_eq!(ids[1], peer);
-    // One by name, by both spellings of the question.
+    // A single peer by name, in both spellings of the query.
     for path in ["/peers?agent_name=travel", "/peers?travel"] {
         let (status, one) = web.get(path).await;
         assert_eq!((status, &one["peer_id"]), (200, &json!(peer)), "{one}");
@@ -137,10 +141,14 @@ async fn published_clients_register_find_renew_and_leave_in_every_shape() {
         .await;
     assert_eq!((status, found), (200, json!([])));
 
-    let (status, told) = web
+    let (status, response) = web
         .post("/heartbeat", json!({"peer_id": peer, "ttl": 60}))
         .await;
-    assert_eq!((status, &told["peer_id"]), (200, &json!(peer)), "{told}");
+    assert_eq!(
+        (status, &response["peer_id"]),
+        (200, &json!(peer)),
+        "{response}"
+    );
     let path = format!("/register/{peer}");
     let (status, _) = answer(web.ask(Method::DELETE, &path)).await;
     assert_eq!(status, 204);
@@ -156,7 +164,7 @@ async fn published_clients_register_find_renew_and_leave_in_every_shape() {
     );
 }
 
-/// A hub that others reach too, where these peers may hand off.
+/// A public hub where these peers may hand off.
 async fn open_hub(allowed: &[Peer], relay: bool) -> TestHub {
     let allowed = allowed.iter().map(|peer| peer.id.clone()).collect();
     TestHub::start_with(|config| {
@@ -175,22 +183,22 @@ async fn nobody_says_anything_of_a_peer_that_speaks_for_itself() {
         peers.extend(Peer::start(language, card("guest", &["/echo"])).await);
     }
     let hub = open_hub(&peers, false).await;
-    let [guest, thief] = &mut peers[..] else {
+    let [allowed_peer, attacker] = &mut peers[..] else {
         return;
     };
     let (web, token) = (hub.web(), hub.token("ann", &["agent:*"]).await);
     let own = {
-        let body = registration(guest, "guest");
-        signed(&hub, guest, body).await
+        let body = registration(allowed_peer, "guest");
+        signed(&hub, allowed_peer, body).await
     };
     assert_eq!(web.post("/register", own.clone()).await.0, 200);
     let again = web.post("/register", own).await;
     assert_eq!(again.0, 401, "a signature is good once: {}", again.1);
 
-    // Nobody else by a word alone, nor by a token, nor by another's signature.
-    let body = registration(guest, "stolen");
-    let with_its_key = signed(&hub, thief, body.clone()).await;
-    let mut without = signed(&hub, thief, body.clone()).await;
+    // Other peers can't replace the entry: not unsigned, not by token, not by their own signature.
+    let body = registration(allowed_peer, "stolen");
+    let with_its_key = signed(&hub, attacker, body.clone()).await;
+    let mut without = signed(&hub, attacker, body.clone()).await;
     without.as_object_mut().unwrap().remove("public_key");
     for (web, body) in [
         (&web, &body),
@@ -198,32 +206,32 @@ async fn nobody_says_anything_of_a_peer_that_speaks_for_itself() {
         (&web, &with_its_key),
         (&web, &without),
     ] {
-        let (status, told) = web.post("/register", body.clone()).await;
-        assert_eq!(status, 401, "{told}");
-        assert!(told["challenge"].is_string(), "{told}");
+        let (status, response) = web.post("/register", body.clone()).await;
+        assert_eq!(status, 401, "{response}");
+        assert!(response["challenge"].is_string(), "{response}");
     }
-    let path = format!("/register/{}", guest.id);
-    let word = json!({"peer_id": guest.id});
-    assert_eq!(web.post("/heartbeat", word).await.0, 401);
+    let path = format!("/register/{}", allowed_peer.id);
+    let removal = json!({"peer_id": allowed_peer.id});
+    assert_eq!(web.post("/heartbeat", removal).await.0, 401);
     assert_eq!(answer(web.ask(Method::DELETE, &path)).await.0, 401);
-    // Addresses are the peer's own.
-    let mut foreign = registration(thief, "x");
-    foreign["addrs"] = registration(guest, "x")["addrs"].take();
-    let foreign = signed(&hub, thief, foreign).await;
+    // Addresses must belong to the peer.
+    let mut foreign = registration(attacker, "x");
+    foreign["addrs"] = registration(allowed_peer, "x")["addrs"].take();
+    let foreign = signed(&hub, attacker, foreign).await;
     assert_eq!(web.post("/register", foreign).await.0, 400);
     let (_, one) = hub.web_of(&token).get("/peers?agent_name=guest").await;
-    assert_eq!(one["peer_id"], guest.id, "{one}");
+    assert_eq!(one["peer_id"], allowed_peer.id, "{one}");
 
     for (verb, status) in [("renew", 200), ("remove", 204)] {
-        let id = guest.id.clone();
-        let mut word = prove(&hub, guest, &id, verb, &[]).await;
-        word.insert("peer_id".to_owned(), guest.id.clone().into());
+        let id = allowed_peer.id.clone();
+        let mut removal = prove(&hub, allowed_peer, &id, verb, &[]).await;
+        removal.insert("peer_id".to_owned(), allowed_peer.id.clone().into());
         let request = match verb {
             "renew" => web.ask(Method::POST, "/heartbeat"),
             _ => web.ask(Method::DELETE, &path),
         };
-        let told = answer(request.json(&word)).await;
-        assert_eq!(told.0, status, "{verb}: {}", told.1);
+        let response = answer(request.json(&removal)).await;
+        assert_eq!(response.0, status, "{verb}: {}", response.1);
     }
 }
 
@@ -236,19 +244,19 @@ async fn a_relay_has_a_place_for_a_peer_once_it_is_registered() {
         let Some(mut peer) = Peer::start(language, card("guest", &["/echo"])).await else {
             continue;
         };
-        // Nobody let it in: it is connected, and that alone makes it no guest.
+        // The peer is connected but not allowed, so it gets no reservation.
         let reserve = json!({"do": "reserve", "relay": relay, "within": 5});
         let number = peer.begin(reserve.clone()).await;
-        let told = peer.answer(number).await;
-        assert_eq!(told["ok"], false, "{language:?}: {told}");
-        // A signature without a token is not enough where the operator did not allow the peer.
+        let response = peer.answer(number).await;
+        assert_eq!(response["ok"], false, "{language:?}: {response}");
+        // A signature without a token isn't enough for a peer that the operator didn't allow.
         let body = registration(&peer, "guest");
         let body = signed(&hub, &mut peer, body).await;
         assert_eq!(hub.web().post("/register", body).await.0, 401);
         let body = registration(&peer, "guest");
         let body = signed(&hub, &mut peer, body).await;
-        let (status, told) = hub.web_of(&token).post("/register", body).await;
-        assert_eq!(status, 200, "{told}");
+        let (status, response) = hub.web_of(&token).post("/register", body).await;
+        assert_eq!(status, 200, "{response}");
         peer.ok(reserve).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A hub as the relay through which peers are reached that hold a place there.
+//! A hub as the relay for peers with a reservation.
 
 use jackfield_testkit::TestHub;
 use serde_json::json;
@@ -19,9 +19,9 @@ async fn relay() -> TestHub {
     .await
 }
 
-/// A place at the relay: the address through it.
-async fn reserve(guest: &mut Peer, relay: &TestHub) -> String {
-    let answer = guest
+/// Makes a reservation at the relay, and returns the address through it.
+async fn reserve(relayed_peer: &mut Peer, relay: &TestHub) -> String {
+    let answer = relayed_peer
         .ok(json!({"do": "reserve", "relay": tcp(relay)}))
         .await;
     answer["addr"].as_str().unwrap().to_owned()
@@ -32,23 +32,23 @@ async fn a_peer_with_a_place_is_called_from_every_door_of_another_hub() {
     let relay = relay().await;
     for language in LANGUAGES {
         let card = card("guest", &["/echo", "/large"]);
-        let Some(mut guest) = Peer::attach(language, card, &relay).await else {
+        let Some(mut relayed_peer) = Peer::attach(language, card, &relay).await else {
             continue;
         };
-        let address = reserve(&mut guest, &relay).await;
+        let address = reserve(&mut relayed_peer, &relay).await;
         assert!(address.contains("/p2p-circuit"), "{address}");
         let other = hub().await;
-        let id = guest.agent();
+        let id = relayed_peer.agent();
         let mut watch = other.watch(&id);
         keep(&other, &address).await;
         watch.until_online().await;
-        call_from_every_door(&other, &mut guest).await;
-        expect_large(&other, &guest).await;
-        // The peer knows who calls: not the relay.
-        let handoff = guest.event("handoff").await;
+        call_from_every_door(&other, &mut relayed_peer).await;
+        expect_large(&other, &relayed_peer).await;
+        // The peer sees the real caller, not the relay.
+        let handoff = relayed_peer.event("handoff").await;
         assert!(tcp(&other).ends_with(handoff["peer"].as_str().unwrap()));
         let mut watch = other.watch(&id);
-        guest.kill().await;
+        relayed_peer.kill().await;
         watch.until_offline().await;
     }
 }
@@ -59,15 +59,15 @@ async fn a_peer_that_listens_at_the_relay_from_its_start_has_its_place() {
     let at = format!("{}/p2p-circuit", tcp(&relay));
     let card = card("guest", &["/echo"]);
     let listen = json!({ "listen": [at] });
-    let Some(mut guest) = Peer::start_as(Language::JavaScript, card, listen).await else {
+    let Some(mut relayed_peer) = Peer::start_as(Language::JavaScript, card, listen).await else {
         return;
     };
-    assert!(guest.addr.starts_with(&at), "{}", guest.addr);
+    assert!(relayed_peer.addr.starts_with(&at), "{}", relayed_peer.addr);
     let other = hub().await;
-    let mut watch = other.watch(&guest.agent());
-    keep(&other, &guest.addr).await;
+    let mut watch = other.watch(&relayed_peer.agent());
+    keep(&other, &relayed_peer.addr).await;
     watch.until_online().await;
-    call_from_every_door(&other, &mut guest).await;
+    call_from_every_door(&other, &mut relayed_peer).await;
 }
 
 #[tokio::test]
@@ -83,8 +83,13 @@ async fn peers_of_two_languages_call_each_other_through_the_hub() {
     let large = "x".repeat(1 << 20);
     for words in ["hello", &large] {
         for (from, to) in [(&mut *one, &to_two), (&mut *two, &to_one)] {
-            let said = from.hand_off(to, echo(words)).await;
-            assert!(said == words, "{:?}: {} bytes", from.language, said.len());
+            let answer_text = from.hand_off(to, echo(words)).await;
+            assert!(
+                answer_text == words,
+                "{:?}: {} bytes",
+                from.language,
+                answer_text.len()
+            );
         }
     }
     let card = two
@@ -97,12 +102,13 @@ async fn peers_of_two_languages_call_each_other_through_the_hub() {
 async fn a_hub_that_is_no_relay_gives_no_places() {
     let hub = hub().await;
     for language in LANGUAGES {
-        let Some(mut guest) = Peer::attach(language, card("guest", &["/echo"]), &hub).await else {
+        let Some(mut relayed_peer) = Peer::attach(language, card("guest", &["/echo"]), &hub).await
+        else {
             continue;
         };
-        let number = guest
+        let number = relayed_peer
             .begin(json!({"do": "reserve", "relay": tcp(&hub), "within": 5}))
             .await;
-        assert_eq!(guest.answer(number).await["ok"], false);
+        assert_eq!(relayed_peer.answer(number).await["ok"], false);
     }
 }

@@ -1,4 +1,4 @@
-//! The peers that the documentation shows, run as they stand there: found, called, and there again after a restart.
+//! The peers in the documentation, run unchanged: found, called, and back after a restart.
 
 use std::{env, ffi::OsString, fs, os::unix::fs::symlink, path::Path, process::Stdio};
 
@@ -12,13 +12,13 @@ use tokio::{
 
 use crate::p2p::contacts::{keep, until_there};
 
-/// A program of the page while it runs; ended when dropped.
+/// A running program of the page; killed when dropped.
 struct Sample {
     lines: Lines<BufReader<ChildStdout>>,
     _child: Child,
 }
 
-/// What was prepared for programs of a language; nothing if it was not.
+/// The installation for programs of a language; `None` if missing.
 fn prepared(program: &str, variable: &str) -> Option<OsString> {
     let found = env::var_os(variable);
     if found.is_none() {
@@ -28,7 +28,7 @@ fn prepared(program: &str, variable: &str) -> Option<OsString> {
 }
 
 impl Sample {
-    /// Starts `tides.mjs` in a folder; nothing if its packages were not prepared.
+    /// Starts `tides.mjs` in a folder. Returns `None` if its packages aren't installed.
     fn tides(hub: &TestHub, folder: &Path, args: &[&str]) -> Option<Self> {
         let packages = prepared("tides.mjs", "JACKFIELD_JUDGE_P2P_NODE")?;
         let modules = folder.join("node_modules");
@@ -40,7 +40,7 @@ impl Sample {
         Some(Self::start(hub, folder, "// tides.mjs\n", node))
     }
 
-    /// Starts `sky.py` in a folder; nothing if its packages were not prepared.
+    /// Starts `sky.py` in a folder. Returns `None` if its packages aren't installed.
     fn sky(hub: &TestHub, folder: &Path) -> Option<Self> {
         let interpreter = prepared("sky.py", "JACKFIELD_JUDGE_P2P_PYTHON")?;
         let mut python = Command::new(interpreter);
@@ -48,7 +48,7 @@ impl Sample {
         Some(Self::start(hub, folder, "# sky.py\n", python))
     }
 
-    /// Starts the program of the page that begins with this line, which names its file.
+    /// Starts the program of the page with this first line, which names its file.
     fn start(hub: &TestHub, folder: &Path, first: &str, mut command: Command) -> Self {
         let page = include_str!("../../../../../docs/protocols/p2p.md");
         let (_, program) = page.split_once(first).expect("it is there");
@@ -67,7 +67,7 @@ impl Sample {
         }
     }
 
-    /// Under which id it says to be callable.
+    /// The agent id that the program prints.
     async fn agent(&mut self) -> String {
         let line = timeout(2 * SOON, self.lines.next_line()).await;
         let line = line.expect("in time").unwrap().expect("it runs");
@@ -79,10 +79,12 @@ async fn expect(hub: &TestHub, agent: &str, words: &str) {
     until_there(hub, agent).await;
     let calls = format!("/v1/agents/{agent}/calls");
     let mut events = hub.web().stream(&calls, json!({"text": "Dover"})).await;
-    let told = events.rest().await;
-    assert_eq!(told.last().unwrap()["type"], "done", "{told:?}");
-    let said = told.iter().any(|event| event.to_string().contains(words));
-    assert!(said, "{told:?}");
+    let replies = events.rest().await;
+    assert_eq!(replies.last().unwrap()["type"], "done", "{replies:?}");
+    let has_words = replies
+        .iter()
+        .any(|event| event.to_string().contains(words));
+    assert!(has_words, "{replies:?}");
 }
 
 async fn expect_low_tide(hub: &TestHub, agent: &str) {
@@ -136,7 +138,7 @@ async fn the_peer_in_python_of_the_page_is_called_and_the_same_after_a_restart()
     };
     let agent = first.agent().await;
     expect(&hub, &agent, "clear over Dover").await;
-    // It only connected: the hub lists it.
+    // The peer only connected, and the hub lists it.
     let (_, found) = hub.web().get("/peers?skill=stars&format=list").await;
     assert_eq!(found[0]["agent_name"], "sky", "{found}");
     let mut watch = hub.watch(&agent);

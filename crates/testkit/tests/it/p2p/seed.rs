@@ -1,4 +1,5 @@
-//! Peers with the handlers of the seed document: they write their card or their answer, and never close the stream.
+//! Peers with the handlers of the original specification: they write their card or their answer, and never close
+//! the stream.
 
 use jackfield_kit::tasks::Tasks;
 use jackfield_peer::{
@@ -19,10 +20,10 @@ use crate::p2p::{
 };
 
 /// A peer that is an agent of a hub, and leaves every stream open.
-struct Seed {
+struct SpecificationPeer {
     handoffs: Incoming,
     agent: String,
-    /// What it was asked on: dropping a stream would end it.
+    /// Open request streams; dropping a stream would end it.
     open: Vec<Stream>,
     _node: Node,
     _tasks: Tasks,
@@ -42,7 +43,7 @@ async fn show_card(mut asked: Incoming) {
     }
 }
 
-impl Seed {
+impl SpecificationPeer {
     async fn attach(hub: &TestHub) -> Self {
         let tasks = Tasks::new();
         let config = NodeConfig {
@@ -67,7 +68,8 @@ impl Seed {
         }
     }
 
-    /// Begins a call of it, and reads the handoff as the seed does: to the end of the request.
+    /// Begins a call to the peer, and reads the handoff to the end of the request, as the
+    /// specification does.
     async fn call(&mut self, hub: &TestHub) -> (Events, &mut Stream) {
         let path = format!("/v1/agents/{}/calls", self.agent);
         let events = hub.web().stream(&path, json!({"text": "Paris"})).await;
@@ -82,32 +84,32 @@ impl Seed {
 #[tokio::test]
 async fn words_of_a_peer_that_never_closes_arrive_as_it_says_them() {
     let hub = hub().await;
-    let mut seed = Seed::attach(&hub).await;
+    let mut seed = SpecificationPeer::attach(&hub).await;
     let (mut events, stream) = seed.call(&hub).await;
-    // The call itself.
+    // The event of the opened call.
     events.next().await;
     for words in ["sunny ", "in Paris"] {
         write(stream, words).await;
-        let told = events.next().await;
+        let event = events.next().await;
         assert_eq!(
-            (&told["type"], &told["text"]),
+            (&event["type"], &event["text"]),
             (&json!("chunk"), &json!(words))
         );
     }
-    let told = events.rest().await;
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["type"], "done", "{told:?}");
+    let event = events.rest().await;
+    assert_eq!(event.len(), 1, "{event:?}");
+    assert_eq!(event[0]["type"], "done", "{event:?}");
 }
 
 #[tokio::test]
 async fn json_of_a_peer_that_never_closes_is_its_answer() {
     let hub = hub().await;
-    let mut seed = Seed::attach(&hub).await;
+    let mut seed = SpecificationPeer::attach(&hub).await;
     let answer = r#"{"weather": "sunny"}"#;
     let (mut events, stream) = seed.call(&hub).await;
     write(stream, answer).await;
-    let told = events.rest().await;
-    let end = told.last().unwrap();
+    let event = events.rest().await;
+    let end = event.last().unwrap();
     assert_eq!(
         (&end["type"], &end["result"]),
         (&json!("done"), &json!(answer))
@@ -115,6 +117,6 @@ async fn json_of_a_peer_that_never_closes_is_its_answer() {
 
     let (mut events, stream) = seed.call(&hub).await;
     write(stream, r#"{"error": "HTTP error: 404", "code": 404}"#).await;
-    let told = events.rest().await;
-    assert_eq!(told.last().unwrap()["type"], "failed", "{told:?}");
+    let event = events.rest().await;
+    assert_eq!(event.last().unwrap()["type"], "failed", "{event:?}");
 }

@@ -1,4 +1,4 @@
-//! Sidecars: agents behind HTTP that published peers reach through a hub's relay, and that are agents of that hub.
+//! Sidecars: agents behind HTTP that published peers reach through a hub's relay, and that are agents of the hub.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -73,7 +73,7 @@ impl Agent {
     }
 }
 
-/// A sidecar that nobody can dial but through this relay.
+/// A sidecar that's reachable only through this relay.
 async fn beside(agent: &Agent, relay: &str) -> Sidecar {
     let setting = SidecarConfig {
         relays: vec![address::parse(relay).unwrap()],
@@ -152,7 +152,7 @@ async fn published_peers_read_the_card_and_hand_off_through_the_relay() {
             let body: Value = serde_json::from_str(&body).unwrap();
             assert_eq!(body["code"], code, "{path}: {body}");
         }
-        // Frames, for whoever asks for them.
+        // Frames, for callers that request them.
         let mut request = said("hello");
         request["stream"] = true.into();
         let lines = caller.hand_off(&at, request).await;
@@ -253,7 +253,8 @@ async fn a_sidecar_is_an_agent_of_the_hub_that_it_is_told_of_and_says_under_whic
         (200, &json!("/say/hello: \"hello\""))
     );
 
-    // What the agent learns is known to who asks for it, long before anybody looks again by himself.
+    // A caller of a new skill makes the sidecar fetch the card again, well before the next periodic
+    // check.
     *agent.card.lock() = CARD
         .replace("\"id\": \"fly\"", "\"id\": \"sing\"")
         .replace("/fly", "/say/song");
@@ -265,11 +266,12 @@ async fn a_sidecar_is_an_agent_of_the_hub_that_it_is_told_of_and_says_under_whic
                 return answer;
             }
             assert_eq!(answer["error"], "unsupported", "{answer}");
-            // Nothing tells when the next look is allowed; asking faster is more than the sidecar takes of one peer.
+            // No event shows when the next fetch is allowed; faster requests would exceed the sidecar's limit per
+            // peer.
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    // The agent is asked for its card once a second at most.
+    // The sidecar fetches the card once a second at most.
     let answer = tokio::time::timeout(SOON, asking).await.expect("in time");
     assert_eq!(answer["text"], "/say/song: ", "{answer}");
 }

@@ -1,4 +1,4 @@
-//! The same day when the client's socket is cut again and again, and when the hub itself goes away.
+//! The same scenario with repeated cuts of the client's socket, and with a hub restart.
 
 use jackfield_core::units::Size;
 use jackfield_testkit::{Dropped, FaultProxy, Screen, TestHub, WebClient, answer};
@@ -6,15 +6,15 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::team::{
-    day::{MEMBERS, Shop, evening},
     duo_of,
+    scenario::{MEMBERS, Shop, final_screen},
 };
 
-/// About the bytes of a whole day.
-const DAY: u64 = 50_000;
+/// Approximate number of bytes of the whole scenario.
+const SCENARIO_BYTES: u64 = 50_000;
 
-/// Places for cuts, in bytes from the beginning of a connection: far enough for the handshake, further and further into
-/// the day, wherever that is within a frame.
+/// Positions of cuts, in bytes from the start of a connection: after the handshake, further and further into the
+/// scenario, also within frames.
 fn places(seed: u64, cuts: u64) -> Vec<usize> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut place = 1500;
@@ -22,29 +22,29 @@ fn places(seed: u64, cuts: u64) -> Vec<usize> {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        place += usize::try_from(state % (2 * DAY / cuts)).unwrap();
+        place += usize::try_from(state % (2 * SCENARIO_BYTES / cuts)).unwrap();
         place
     });
     steps.collect()
 }
 
-async fn day_with_cuts(seed: u64, cuts: u64) {
+async fn scenario_with_cuts(seed: u64, cuts: u64) {
     let hub = TestHub::start().await;
     let mut shop = Shop::open(&hub).await;
     let proxy = FaultProxy::start(hub.addr()).await;
     let places = places(seed, cuts);
     proxy.cut_next_after(places.iter().copied());
     let mut user = WebClient::open(proxy.addr(), "shop", &MEMBERS).await;
-    shop.day(&hub, &mut user).await;
+    shop.run_scenario(&hub, &mut user).await;
     user.until_rest(1).await;
     let context = format!("seed {seed}, cut {} times, at {places:?}", user.returns);
     assert!(user.returns > 0, "{context}");
-    assert_eq!(user.screen.shown(), evening(), "{context}");
+    assert_eq!(user.screen.shown(), final_screen(), "{context}");
     let numbers: Vec<_> = user.screen.passed().iter().map(|(_, it)| *it).collect();
     let all: Vec<_> = (1..=numbers.len() as u64).collect();
     assert_eq!(numbers, all, "{context}");
     let lost = user.screen.lost();
-    // A decision whose frame was lost may have arrived all the same.
+    // A decision whose frame was lost may still have arrived.
     let lost: Vec<_> = lost
         .iter()
         .filter(|(_, text)| !text.contains("APPROVAL_INVOCATION_NOT_PENDING"))
@@ -55,18 +55,18 @@ async fn day_with_cuts(seed: u64, cuts: u64) {
 #[tokio::test]
 async fn a_day_with_a_few_cuts_ends_in_the_same_state() {
     for seed in 1..=8 {
-        day_with_cuts(seed, 5).await;
+        scenario_with_cuts(seed, 5).await;
     }
 }
 
 #[tokio::test]
 async fn a_day_with_many_cuts_ends_in_the_same_state() {
     for seed in 1..=4 {
-        day_with_cuts(seed, 40).await;
+        scenario_with_cuts(seed, 40).await;
     }
 }
 
-/// The client sees nothing between the first words and the evening.
+/// The client reads nothing between the first text and the end.
 #[tokio::test]
 async fn a_client_that_was_away_while_everything_happened_is_told_all_of_it() {
     let hub = TestHub::start().await;
@@ -74,17 +74,17 @@ async fn a_client_that_was_away_while_everything_happened_is_told_all_of_it() {
     let proxy = FaultProxy::start(hub.addr()).await;
     let mut user = WebClient::open(hub.addr(), "shop", &MEMBERS).await;
     let mut sleeper = WebClient::open(proxy.addr(), "shop", &MEMBERS).await;
-    // Who says something is not shown it, so that somebody else does.
+    // A user's own message isn't echoed, so a second user sends it.
     let mut speaker = WebClient::open(hub.addr(), "shop", &MEMBERS).await;
     speaker.say("wake up", None).await;
-    let request = shop.lead.hears("wake up").await;
-    shop.lead.says(&request, "Good ").await;
+    let request = shop.lead.expect_message("wake up").await;
+    shop.lead.send_text(&request, "Good ").await;
     sleeper
         .until("the first word", |screen| screen.text("lead") == "Good ")
         .await;
-    // It comes back only when it is read again.
+    // The client reconnects only on its next read.
     proxy.cut();
-    shop.lead.says(&request, "morning.").await;
+    shop.lead.send_text(&request, "morning.").await;
     shop.lead.ends(&request).await;
     user.until_rest(1).await;
     sleeper.until_rest(1).await;
@@ -140,16 +140,16 @@ async fn a_question_that_is_older_than_all_that_is_kept_is_asked_once_of_old_and
     let proxy = FaultProxy::start(hub.addr()).await;
     let mut cut = WebClient::open(proxy.addr(), "duo", &["lead", "dev"]).await;
     quick.say("go", None).await;
-    let request = lead.hears("go").await;
+    let request = lead.expect_message("go").await;
     lead.asks(&request, "rm", "call_1", json!({"path": "/"}))
         .await;
     cut.until("the question", |screen| screen.approvals().len() == 1)
         .await;
-    // Another call fills what is kept.
+    // Another call fills the ring.
     quick.say("and you?", Some("dev")).await;
-    let other = dev.hears("and you?").await;
+    let other = dev.expect_message("and you?").await;
     for _ in 0..50 {
-        dev.says(&other, "well, ").await;
+        dev.send_text(&other, "well, ").await;
     }
     dev.ends(&other).await;
     let is_over =
@@ -179,7 +179,7 @@ async fn after_a_restart_of_the_hub_the_new_run_is_shown_and_nothing_is_taken_fo
     let hub = TestHub::start().await;
     let mut shop = Shop::open(&hub).await;
     let mut user = WebClient::open(hub.addr(), "shop", &MEMBERS).await;
-    shop.day(&hub, &mut user).await;
+    shop.run_scenario(&hub, &mut user).await;
     user.until_rest(1).await;
     let first = user.screen.run().unwrap().to_owned();
     let seen = user.screen.passed().len();
@@ -190,8 +190,8 @@ async fn after_a_restart_of_the_hub_the_new_run_is_shown_and_nothing_is_taken_fo
     assert!(!user.is_dark());
     let mut shop = Shop::come(&hub).await;
     user.say("again", None).await;
-    let request = shop.lead.hears("again").await;
-    shop.lead.says(&request, "Here.").await;
+    let request = shop.lead.expect_message("again").await;
+    shop.lead.send_text(&request, "Here.").await;
     shop.lead.ends(&request).await;
     user.until_rest(2).await;
     assert_ne!(user.screen.run().unwrap(), first);
@@ -200,11 +200,11 @@ async fn after_a_restart_of_the_hub_the_new_run_is_shown_and_nothing_is_taken_fo
     let again = &user.screen.passed()[seen..];
     let again: Vec<_> = again.iter().filter(|(run, _)| *run != first).collect();
     assert_eq!(again[0].1, 1, "it counts from 1 on");
-    // The board outlives the hub.
-    assert_eq!(user.screen.shown()["plan"], evening()["plan"]);
+    // The plan outlives the hub.
+    assert_eq!(user.screen.shown()["plan"], final_screen()["plan"]);
 }
 
-/// As the published client: one attempt, and no other.
+/// Like the published client: a single attempt.
 #[tokio::test]
 async fn a_client_that_finds_nobody_when_it_comes_back_stays_away() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,20 +1,20 @@
-//! A team of two, as the web client shows and steers it.
+//! A team of two members, shown and controlled by the web client.
 
 use jackfield_testkit::{Dropped, WebClient, relay_to};
 use serde_json::json;
 
-use crate::team::{cast::Player, duo};
+use crate::team::{duo, members::MemberAgent};
 
 #[tokio::test]
 async fn an_answer_that_is_given_whole_is_shown_once() {
     let (_hub, mut lead, _dev, mut user) = duo().await;
     user.say("hello", None).await;
-    let request = lead.hears("hello").await;
+    let request = lead.expect_message("hello").await;
     lead.line
         .send(json!({"type": "done", "request_id": request, "result": "Hi."}))
         .await;
     user.until_rest(1).await;
-    // Nothing of what the user said: its page shows that by itself.
+    // The user's own message is missing: the page shows it without an event.
     assert_eq!(
         user.screen.shown()["members"]["lead"],
         json!({"status": "idle", "messages": [{"segments": [{"text": "Hi."}]}]})
@@ -28,8 +28,8 @@ async fn messages_of_one_user_are_one_conversation_and_one_after_another() {
     user.say("one", None).await;
     user.say("two", None).await;
     for (number, words) in ["one", "two"].into_iter().enumerate() {
-        let request = lead.hears(words).await;
-        lead.says(&request, words).await;
+        let request = lead.expect_message(words).await;
+        lead.send_text(&request, words).await;
         lead.ends(&request).await;
         user.until(words, |screen| screen.text("lead").contains(words))
             .await;
@@ -47,9 +47,9 @@ async fn messages_of_one_user_are_one_conversation_and_one_after_another() {
 async fn a_member_that_fails_is_shown_with_its_error_and_the_others_go_on() {
     let (_hub, mut lead, mut dev, mut user) = duo().await;
     user.say("go", None).await;
-    let request = lead.hears("go").await;
+    let request = lead.expect_message("go").await;
     lead.calls(&request, "agent-dev", "c-1", "try").await;
-    let work = dev.hears("try").await;
+    let work = dev.expect_message("try").await;
     dev.uses(&work, "Bash", "bash_1", r#"{"cmd":"make"}"#).await;
     dev.fails(&work, "quota", "no more today").await;
     let refused = lead.line.frame().await;
@@ -58,7 +58,7 @@ async fn a_member_that_fails_is_shown_with_its_error_and_the_others_go_on() {
     assert_eq!(refused["type"], "call_agent_chunk", "{refused}");
     let refused = lead.line.frame().await;
     assert_eq!(refused["type"], "call_agent_error", "{refused}");
-    lead.says(&request, "Tomorrow.").await;
+    lead.send_text(&request, "Tomorrow.").await;
     lead.ends(&request).await;
     user.until_rest(1).await;
     let members = &user.screen.shown()["members"];
@@ -80,10 +80,10 @@ async fn a_member_that_fails_is_shown_with_its_error_and_the_others_go_on() {
 async fn a_member_that_crashes_is_shown_so_and_works_again_when_it_is_back() {
     let (hub, mut lead, mut dev, mut user) = duo().await;
     user.say("go", None).await;
-    let request = lead.hears("go").await;
+    let request = lead.expect_message("go").await;
     lead.calls(&request, "agent-dev", "c-1", "try").await;
-    let work = dev.hears("try").await;
-    dev.says(&work, "I tr").await;
+    let work = dev.expect_message("try").await;
+    dev.send_text(&work, "I tr").await;
     user.until("it speaks", |screen| screen.text("dev") == "I tr")
         .await;
     drop(dev);
@@ -95,12 +95,12 @@ async fn a_member_that_crashes_is_shown_so_and_works_again_when_it_is_back() {
     );
     user.until("it failed", |screen| screen.status("dev") == "error")
         .await;
-    let mut dev = Player::join(&hub, "agent-dev").await;
+    let mut dev = MemberAgent::join(&hub, "agent-dev").await;
     lead.calls(&request, "agent-dev", "c-2", "again").await;
-    let work = dev.hears("again").await;
-    dev.says(&work, "Done.").await;
+    let work = dev.expect_message("again").await;
+    dev.send_text(&work, "Done.").await;
     dev.ends(&work).await;
-    assert_eq!(lead.hears_back("c-2").await, "Done.");
+    assert_eq!(lead.reply_text("c-2").await, "Done.");
     lead.ends(&request).await;
     user.until_rest(1).await;
     let shown = &user.screen.shown()["members"]["dev"];
@@ -116,10 +116,10 @@ async fn a_member_that_crashes_is_shown_so_and_works_again_when_it_is_back() {
 async fn a_stop_reaches_every_agent_that_works() {
     let (_hub, mut lead, mut dev, mut user) = duo().await;
     user.say("go", None).await;
-    let request = lead.hears("go").await;
-    lead.says(&request, "Wait").await;
+    let request = lead.expect_message("go").await;
+    lead.send_text(&request, "Wait").await;
     lead.calls(&request, "agent-dev", "c-1", "try").await;
-    let work = dev.hears("try").await;
+    let work = dev.expect_message("try").await;
     dev.asks(&work, "Bash", "bash_1", json!({})).await;
     user.until("it asks", |screen| !screen.approvals().is_empty())
         .await;
@@ -143,14 +143,14 @@ async fn a_strangers_direct_call_to_a_member_is_not_shown() {
     let mut events = platform
         .stream("/api/relay", relay_to("agent-dev", "r-1"))
         .await;
-    let secret = dev.hears("hi").await;
-    dev.says(&secret, "a secret").await;
+    let secret = dev.expect_message("hi").await;
+    dev.send_text(&secret, "a secret").await;
     user.say("go", None).await;
-    let request = lead.hears("go").await;
+    let request = lead.expect_message("go").await;
     lead.calls(&request, "agent-dev", "c-1", "try").await;
-    let work = dev.hears("try").await;
-    dev.says(&secret, " indeed").await;
-    dev.says(&work, "Done.").await;
+    let work = dev.expect_message("try").await;
+    dev.send_text(&secret, " indeed").await;
+    dev.send_text(&work, "Done.").await;
     dev.ends(&work).await;
     dev.ends(&secret).await;
     events
@@ -176,7 +176,7 @@ async fn what_cannot_be_done_is_answered_and_changes_nothing_on_the_screen() {
     ] {
         let count = before(&user) + 1;
         user.send(message).await;
-        // Errors of the connection name no member, and this client shows only members'.
+        // Connection errors name no member, and this client shows only members' errors.
         user.until("it is refused", |screen| {
             screen.dropped(Dropped::UnknownMember) == count
         })
@@ -185,8 +185,8 @@ async fn what_cannot_be_done_is_answered_and_changes_nothing_on_the_screen() {
         assert!(refusal.contains(r#""type":"ERROR""#), "{refusal}");
     }
     user.say("still there?", None).await;
-    let request = lead.hears("still there?").await;
-    lead.says(&request, "Yes.").await;
+    let request = lead.expect_message("still there?").await;
+    lead.send_text(&request, "Yes.").await;
     lead.ends(&request).await;
     user.until_rest(1).await;
     assert_eq!(user.screen.text("lead"), "Yes.");

@@ -1,9 +1,10 @@
-//! The scripted client keeps to the rules of the published one: frames as the protocol's notes have them, without a hub.
+//! The scripted client follows the rules of the published client, checked with frames from the protocol's notes,
+//! without a hub.
 
 use jackfield_testkit::{Dropped, Screen};
 use serde_json::{Value, json};
 
-/// A frame of a member, or of the whole team if there is no name.
+/// A frame of a member, or of the whole team without a name.
 fn frame(kind: &str, name: &str, fields: Value) -> String {
     let mut payload = fields;
     if !name.is_empty() {
@@ -223,7 +224,7 @@ fn a_message_is_closed_by_its_end_by_idle_and_by_an_error() {
     let mut screen = Screen::new(&["lead"]);
     screen.take(&complete);
     assert_eq!(screen.text("lead"), "all", "nothing was streamed");
-    // Nobody looks into what is closed.
+    // Closed segments are ignored.
     screen.take(&complete);
     assert_eq!(screen.text("lead"), "allall");
 }

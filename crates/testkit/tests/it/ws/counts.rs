@@ -1,11 +1,11 @@
-//! Connections and frames are counted under the door that they turn out to belong to.
+//! Connections and frames are counted under their detected door.
 
 use jackfield_testkit::{SOON, TestHub, bridge_register};
 use serde_json::json;
 
 use super::is_taken_by_bridge;
 
-/// The value of a metric; nothing counted yet is 0.
+/// The value of a metric; 0 if missing.
 fn metric(hub: &TestHub, name: &str) -> u64 {
     let metrics = hub.hub().metrics().render();
     let value = metrics.lines().find_map(|line| line.strip_prefix(name));
@@ -55,7 +55,8 @@ async fn every_frame_is_counted_once_also_those_of_a_batch_and_the_last_words() 
         raw.expect(json!({"type": "pong"})).await;
     }
     assert_eq!(frames(&hub, "agora"), [501, 501]);
-    // One too large: its error is the last word, and the frame itself was never whole.
+    // A frame that's too large: its error is the last frame sent, and the frame itself isn't
+    // counted.
     raw.send_raw(0x81, &vec![b' '; (8 << 20) + 1]).await;
     raw.expect_error(json!({"code": "too_large"})).await;
     raw.gone().await;
@@ -77,7 +78,7 @@ async fn who_leaves_without_a_word_is_counted_no_more() {
     );
 }
 
-/// The end of a session is nothing that a client could see: its hub is asked until it says so.
+/// Polls the hub, since clients can't see the end of a session.
 async fn until_nobody_is_connected(hub: &TestHub) {
     let gone = async {
         while connections(hub) != [0, 0] {

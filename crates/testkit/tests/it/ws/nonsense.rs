@@ -1,4 +1,4 @@
-//! First frames that are nobody's, and none at all.
+//! First frames that match no protocol, and no first frame at all.
 
 use std::time::Instant;
 
@@ -43,12 +43,12 @@ async fn nonsense_gets_agoras_clear_errors_and_may_be_mended() {
         let mut raw = hub.connect().await;
         raw.send_text(first).await;
         raw.expect_error(error).await;
-        // The first frame has told: from here on it is Agora.
+        // The first frame decided: from here on the connection is Agora.
         raw.send(bridge_register("late")).await;
         raw.expect_error(no_id.clone()).await;
         raw.register(&format!("a{number}")).await;
     }
-    // It begins like one of the bridge's, so the bridge says what is wrong with it.
+    // The frame begins like a bridge frame, so the bridge reports the error.
     let mut raw = hub.connect().await;
     raw.send_text(deep).await;
     let error = r#"register: field "agent_id" is nested deeper than 64 levels"#;

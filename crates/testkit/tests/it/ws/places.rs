@@ -1,4 +1,4 @@
-//! Places for connections. An owner has its share of them, from wherever it comes, and leaves the rest to others.
+//! Connection limits: each owner has a share, from all addresses together, and leaves the rest to other owners.
 
 use jackfield_testkit::{SOON, TestHub, bridge_register};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use tokio::{
 
 use super::is_refused_by_bridge;
 
-/// How many of the nine places an owner alone gets: twice as many as are free then.
+/// The share of a single owner among nine places: twice as many as stay free.
 const SHARE: usize = 6;
 const REFUSED: &str =
     "ann has its share of this hub's connections; close some, or raise limits.connections";
@@ -19,7 +19,7 @@ async fn small() -> TestHub {
     TestHub::start_with(|config| config.limits.connections = 9).await
 }
 
-/// Asks once on a connection, which stays open. Says how the answer begins and what it is.
+/// Sends a request on a connection, which stays open. Returns the start of the response.
 async fn ask(stream: &mut TcpStream, hub: &TestHub, token: &str) -> String {
     let head = format!(
         "GET /v1/agents HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
@@ -32,7 +32,7 @@ async fn ask(stream: &mut TcpStream, hub: &TestHub, token: &str) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-/// A new connection, and the answer to the first request on it.
+/// A new connection, and the response to its first request.
 async fn asked(hub: &TestHub, token: &str) -> (TcpStream, String) {
     let mut stream = TcpStream::connect(hub.addr()).await.unwrap();
     let answer = ask(&mut stream, hub, token).await;
@@ -50,20 +50,20 @@ async fn connections_with_a_token_count_for_its_owner_and_not_for_their_address(
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         held.push(stream);
     }
-    // A second token of hers is of the same owner.
+    // A second token of the same owner.
     let again = hub.token("ann", &["call:*"]).await;
     let (stream, answer) = asked(&hub, &again).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     let is_told = answer.contains("\"busy\"") && answer.contains(REFUSED);
     assert!(is_told && answer.contains("retry-after"), "{answer}");
     drop(stream);
-    // Who has a place keeps it.
+    // An open connection keeps its place.
     let answer = ask(&mut held[0], &hub, &ann).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    // The same address has places for others.
+    // The same address has places for other owners.
     let (bobs, answer) = asked(&hub, &bob).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    // Who leaves makes room.
+    // Closing a connection frees its place.
     drop(bobs);
     held.pop();
     let came_in = async {
@@ -79,7 +79,7 @@ async fn a_connection_that_several_owners_use_counts_for_its_address() {
     let hub = small().await;
     let ann = hub.token("ann", &["call:*"]).await;
     let bob = hub.token("bob", &["call:*"]).await;
-    // As a proxy does that keeps connections open: nobody is refused over one because the other holds many.
+    // Like a proxy that keeps connections open: no owner is refused because another owner holds many.
     let mut held = Vec::new();
     for _ in 0..SHARE - 1 {
         let (stream, answer) = asked(&hub, &ann).await;
@@ -117,7 +117,7 @@ async fn an_owner_with_its_share_of_connections_is_told_busy_when_it_registers()
         (&json!("error"), &json!("busy"))
     );
     assert_eq!(told["message"], REFUSED, "{told}");
-    // The same socket is good for who has room.
+    // The same socket works for an owner with free places.
     agora.send(register("bobs", &bob)).await;
     agora
         .expect(json!({"type": "registered", "id": "bobs"}))

@@ -1,4 +1,4 @@
-//! The token of the handshake counts for both doors, until the frame shows another one.
+//! The token of the handshake counts for both doors, unless a frame has its own.
 
 use jackfield_core::{
     principal::Principal,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{is_refused_by_bridge, is_taken_by_bridge};
 
-/// A hub that trusts nobody by address.
+/// A hub that trusts no address.
 async fn strict() -> TestHub {
     TestHub::start_with(|config| config.listen = "0.0.0.0:0".parse().unwrap()).await
 }
@@ -20,7 +20,7 @@ async fn connect(hub: &TestHub, path: &str, token: &str) -> Raw {
     connected.unwrap()
 }
 
-/// A `register` of the bridge that shows this token, or none.
+/// A `register` of the bridge with this token, or none.
 fn register(id: &str, token: Option<&str>) -> Value {
     let mut register = bridge_register(id);
     match token {
@@ -39,7 +39,7 @@ async fn a_bridge_agent_may_show_its_token_in_the_header() {
         let mut raw = connect(&hub, path, &ann).await;
         raw.send(register(id, None)).await;
         is_taken_by_bridge(&mut raw).await;
-        // Clients that have none send an empty one.
+        // Clients without a token send an empty one.
         let mut raw = connect(&hub, path, &ann).await;
         raw.send(register(id, Some(""))).await;
         is_taken_by_bridge(&mut raw).await;
@@ -97,7 +97,7 @@ async fn observers_of_raw_frames_see_no_token_of_either_door() {
             .await;
         agora.expect(json!({"type": "registered", "id": "a"})).await;
     }
-    // One that cannot be taken shows it as well.
+    // An invalid register contains the token too.
     agora.send(json!({"type": "register", "token": ann})).await;
     agora.frame().await;
     let mut bridge = hub.connect_bridge("b").await;

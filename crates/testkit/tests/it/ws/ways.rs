@@ -1,4 +1,4 @@
-//! Each way in, and that what comes with the first frame arrives.
+//! Each way to connect, without losing data that comes with the first frame.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ async fn a_register_with_agent_id_is_an_agent_of_the_bridge_without_a_query() {
         .unwrap()
         .replies();
     agent.expect_message("hi").await;
-    // A bad one gets the bridge's own words.
+    // An invalid frame gets the bridge's own error.
     let mut raw = hub.connect().await;
     raw.send(json!({"type": "register", "agent_id": "b", "bridge_version": "9"}))
         .await;

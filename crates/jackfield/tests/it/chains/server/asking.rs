@@ -1,4 +1,4 @@
-//! The server as a client of the hub: it asks the team by A2A, and goes on with what it asked when the connection is lost.
+//! The server as a client of the hub: it calls the team by A2A, and resumes its task after a lost connection.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::task::Task;
-use crate::chains::{crew::TEAM, hub::Hub};
+use crate::chains::{hub::Hub, team::TEAM};
 
-/// How often it looks for a hub that is away, and how long it waits in between.
+/// Number of attempts to reach a stopped hub, and the pause between them.
 const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The way to the team.
+/// A client for the team.
 #[derive(Debug, Clone)]
-pub(super) struct Asking {
+pub(super) struct TeamClient {
     client: Client,
     url: String,
 }
 
-impl Asking {
+impl TeamClient {
     pub(super) fn of(hub: &Hub) -> Self {
         Self {
             client: Client::new(),
@@ -35,7 +35,7 @@ impl Asking {
         request.json(&body)
     }
 
-    /// Asks the team on behalf of a call, and tells the task all of the answer.
+    /// Calls the team on behalf of a call, and copies the answer to the task.
     pub(super) async fn ask(
         &self,
         words: String,
@@ -50,34 +50,34 @@ impl Asking {
         let mut open = request.send().await.ok();
         for _ in 0..TRIES {
             if let Some(response) = open.take() {
-                Heard(response).pass_on(task).await;
+                TaskEvents(response).pass_on(task).await;
             }
-            let asked = task.borrow().asked.clone();
-            let Some(asked) = asked.filter(|_| !task.borrow().is_over()) else {
+            let hub_task = task.borrow().hub_task.clone();
+            let Some(hub_task) = hub_task.filter(|_| !task.borrow().is_over()) else {
                 break;
             };
             tokio::time::sleep(PAUSE).await;
-            let follow = self.request("SubscribeToTask", &json!({"id": asked}));
+            let follow = self.request("SubscribeToTask", &json!({"id": hub_task}));
             open = follow.send().await.ok();
         }
-        // Nothing, if it has ended.
+        // No effect if the task has ended.
         task.send_modify(|task| {
             let why = "the team cannot be reached".to_owned();
             task.end("TASK_STATE_FAILED", Some(why));
         });
     }
 
-    pub(super) async fn cancel(&self, asked: &str) {
-        let request = self.request("CancelTask", &json!({"id": asked}));
+    pub(super) async fn cancel(&self, hub_task: &str) {
+        let request = self.request("CancelTask", &json!({"id": hub_task}));
         request.send().await.expect("the hub is there");
     }
 }
 
-/// What the hub says of a task.
-struct Heard(Response);
+/// The hub's events about a task.
+struct TaskEvents(Response);
 
-impl Heard {
-    /// Passes on what comes, to the end of the task or of the stream.
+impl TaskEvents {
+    /// Copies the events to the task, until the task or the stream ends.
     async fn pass_on(mut self, task: &watch::Sender<Task>) {
         let mut unread = Vec::new();
         while let Ok(Some(bytes)) = self.0.chunk().await {
@@ -88,26 +88,26 @@ impl Heard {
                 let data = block.lines().find_map(|line| line.strip_prefix("data: "));
                 if let Some(data) = data {
                     let event: Value = serde_json::from_str(data).expect("JSON");
-                    task.send_modify(|task| hear(task, &event["result"]));
+                    task.send_modify(|task| apply(task, &event["result"]));
                 }
             }
         }
     }
 }
 
-fn hear(task: &mut Task, result: &Value) {
+fn apply(task: &mut Task, result: &Value) {
     let text_of = |parts: &Value| -> String {
         let parts = parts.as_array().into_iter().flatten();
         parts.filter_map(|part| part["text"].as_str()).collect()
     };
-    let shown = &result["task"];
-    if shown.is_object() {
-        task.asked = shown["id"].as_str().map(str::to_owned);
-        // What is not there yet after a restart of the hub comes again.
-        task.said = text_of(&shown["artifacts"][0]["parts"]);
+    let task_json = &result["task"];
+    if task_json.is_object() {
+        task.hub_task = task_json["id"].as_str().map(str::to_owned);
+        // After a restart the hub may have less text than before; the missing text is sent again.
+        task.text_so_far = text_of(&task_json["artifacts"][0]["parts"]);
     }
-    task.said += &text_of(&result["artifactUpdate"]["artifact"]["parts"]);
-    let status = [&shown["status"], &result["statusUpdate"]["status"]];
+    task.text_so_far += &text_of(&result["artifactUpdate"]["artifact"]["parts"]);
+    let status = [&task_json["status"], &result["statusUpdate"]["status"]];
     for status in status {
         let state = status["state"].as_str().unwrap_or_default();
         if !matches!(state, "" | "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING") {

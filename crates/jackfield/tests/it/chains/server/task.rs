@@ -1,18 +1,18 @@
-//! A task of the server, and how it is told to whoever follows it.
+//! A task of the server, and the events for its subscribers.
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// A task as it stands.
+/// The state of a task.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) id: String,
     pub(super) state: String,
-    /// The words so far.
-    pub(super) said: String,
-    /// The task at the hub by which this one is done.
-    pub(super) asked: Option<String>,
-    /// Why it failed.
+    /// The text so far.
+    pub(super) text_so_far: String,
+    /// The task at the hub behind this task.
+    pub(super) hub_task: Option<String>,
+    /// The reason of the failure.
     why: Option<String>,
 }
 
@@ -21,8 +21,8 @@ impl Task {
         Self {
             id,
             state: "TASK_STATE_WORKING".to_owned(),
-            said: String::new(),
-            asked: None,
+            text_so_far: String::new(),
+            hub_task: None,
             why: None,
         }
     }
@@ -31,7 +31,7 @@ impl Task {
         self.state != "TASK_STATE_WORKING"
     }
 
-    /// Ends it, unless it has ended.
+    /// Ends the task, unless it has ended.
     pub(super) fn end(&mut self, state: &str, why: Option<String>) {
         if !self.is_over() {
             self.state = state.to_owned();
@@ -48,36 +48,37 @@ impl Task {
         status
     }
 
-    pub(super) fn shown(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut task = json!({"id": self.id, "contextId": "c-1", "status": self.status()});
-        if !self.said.is_empty() {
-            task["artifacts"] = json!([{"artifactId": "a-1", "parts": [{"text": self.said}]}]);
+        if !self.text_so_far.is_empty() {
+            task["artifacts"] =
+                json!([{"artifactId": "a-1", "parts": [{"text": self.text_so_far}]}]);
         }
         task
     }
 }
 
-/// What somebody is told who follows a task.
-pub(super) struct Telling {
-    /// The request's.
+/// The event stream of a subscriber.
+pub(super) struct TaskSubscription {
+    /// The id of the request.
     id: Value,
     task: watch::Receiver<Task>,
-    /// How many bytes of the words they have; nothing if not even the task.
-    told: Option<usize>,
+    /// Number of text bytes already sent; `None` before the task itself was sent.
+    sent_bytes: Option<usize>,
     is_over: bool,
 }
 
-impl Telling {
+impl TaskSubscription {
     pub(super) fn new(id: Value, task: watch::Receiver<Task>) -> Self {
         Self {
             id,
             task,
-            told: None,
+            sent_bytes: None,
             is_over: false,
         }
     }
 
-    /// The next event as it is written; nothing after the last one.
+    /// Returns the next event as written, or `None` after the last event.
     pub(super) async fn next(&mut self) -> Option<String> {
         let result = self.result().await?;
         let event = json!({"jsonrpc": "2.0", "id": self.id, "result": result});
@@ -88,15 +89,15 @@ impl Telling {
         while !self.is_over {
             let task = self.task.borrow_and_update().clone();
             let about = json!({"taskId": task.id, "contextId": "c-1"});
-            let Some(told) = self.told.replace(task.said.len()) else {
+            let Some(sent_bytes) = self.sent_bytes.replace(task.text_so_far.len()) else {
                 self.is_over = task.is_over();
-                return Some(json!({"task": task.shown()}));
+                return Some(json!({"task": task.to_json()}));
             };
-            if task.said.len() > told {
+            if task.text_so_far.len() > sent_bytes {
                 let mut update = about;
-                let parts = json!([{"text": task.said[told..]}]);
+                let parts = json!([{"text": task.text_so_far[sent_bytes..]}]);
                 update["artifact"] = json!({"artifactId": "a-1", "parts": parts});
-                update["append"] = json!(told > 0);
+                update["append"] = json!(sent_bytes > 0);
                 return Some(json!({"artifactUpdate": update}));
             }
             if task.is_over() {

@@ -1,4 +1,4 @@
-//! Leave to use a tool: asked at the owner's terminal, whoever calls, and given or refused there.
+//! Tool approvals: requested and decided at the owner's terminal, for every kind of caller.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use super::{a2a_stream, acp, say, until_rest, watched_crew, words_of};
 use crate::cli::{connect::connect, terminal::Terminal};
 use crate::run::Cli;
 
-/// What is said to an agent so that it asks, what it asks for, and what it says to a yes and to a no.
-struct Asking {
+/// A message that makes an agent ask, the tool it asks for, and its text after a yes and after a no.
+struct ApprovalCase {
     kind: Vec<String>,
     words: &'static str,
     tool: &'static str,
@@ -16,31 +16,31 @@ struct Asking {
     denied: &'static str,
 }
 
-/// A command that asks, and says what it was told.
+/// A command that asks, and prints the answer.
 const ASKS: &str = concat!(
     r#"read -r message; echo '{"kind":"approval","tool_name":"delete","arguments":{"path":"x"}}'; read -r told; "#,
     r#"echo "$told" | sed -n -e 's/.*"approved":true.*/{"text":"deleted"}/p' "#,
     r#"-e 's/.*"approved":false,.*"reason":"\([^"]*\)".*/{"text":"kept: \1"}/p'"#,
 );
 
-fn asking() -> [Asking; 3] {
+fn case() -> [ApprovalCase; 3] {
     [
-        Asking {
+        ApprovalCase {
             kind: vec!["claude".to_owned()],
             words: "use a tool",
             tool: "Bash",
             approved: "removed ",
             denied: "denied: not today ",
         },
-        // The protocol has no words for a reason; that it was refused is all that it can be told.
-        Asking {
+        // The protocol can't carry a reason, only the refusal.
+        ApprovalCase {
             kind: acp("told"),
             words: "permission",
             tool: "Run the tests",
             approved: r#"outcome {"optionId": "once", "outcome": "selected"}"#,
             denied: r#"outcome {"optionId": "no", "outcome": "selected"}"#,
         },
-        Asking {
+        ApprovalCase {
             kind: ["exec", "--format", "jsonl", "sh", "-c", ASKS]
                 .map(str::to_owned)
                 .to_vec(),
@@ -52,7 +52,7 @@ fn asking() -> [Asking; 3] {
     ]
 }
 
-/// The agent `bob`, connected at a terminal.
+/// Connects the agent `bob` at a terminal.
 async fn at_terminal(cli: &Cli, kind: &[String]) -> Terminal {
     let kind: Vec<_> = kind.iter().map(String::as_str).collect();
     let args = [&["--as", "bob"][..], &kind].concat();
@@ -61,7 +61,7 @@ async fn at_terminal(cli: &Cli, kind: &[String]) -> Terminal {
     terminal
 }
 
-/// The owner is asked, and types this.
+/// Waits for the owner's prompt, and types an answer.
 async fn decide(terminal: &mut Terminal, tool: &str, typed: &str) {
     terminal.until_again("approve?").await;
     terminal.until(&format!("may I use {tool}?")).await;
@@ -70,27 +70,27 @@ async fn decide(terminal: &mut Terminal, tool: &str, typed: &str) {
 
 #[tokio::test]
 async fn the_owner_decides_at_the_terminal_for_an_a2a_caller() {
-    for asking in asking() {
+    for case in case() {
         let hub = TestHub::start().await;
         let cli = Cli::new(&hub);
-        let mut terminal = at_terminal(&cli, &asking.kind).await;
-        for (typed, said) in [("y", asking.approved), ("not today", asking.denied)] {
-            let mut events = a2a_stream(&hub, "bob", asking.words).await;
-            // The caller is told that somebody has to decide, and can do nothing about it.
+        let mut terminal = at_terminal(&cli, &case.kind).await;
+        for (typed, expected) in [("y", case.approved), ("not today", case.denied)] {
+            let mut events = a2a_stream(&hub, "bob", case.words).await;
+            // The caller sees a status about the pending approval, and can't answer it.
             loop {
                 let update = events.next().await["result"]["statusUpdate"].take();
                 let words = words_of(&update["status"]["message"]["parts"]);
-                if words == format!("waiting for the owner of bob to approve {}", asking.tool) {
+                if words == format!("waiting for the owner of bob to approve {}", case.tool) {
                     assert_eq!(update["status"]["state"], "TASK_STATE_WORKING", "{update}");
                     break;
                 }
             }
-            decide(&mut terminal, asking.tool, typed).await;
+            decide(&mut terminal, case.tool, typed).await;
             let results = events.rest().await;
             let parts = results
                 .iter()
                 .map(|it| words_of(&it["result"]["artifactUpdate"]["artifact"]["parts"]));
-            assert_eq!(parts.collect::<String>(), said);
+            assert_eq!(parts.collect::<String>(), expected);
             let end = &results.last().expect("an end")["result"]["statusUpdate"];
             assert_eq!(end["status"]["state"], "TASK_STATE_COMPLETED", "{end}");
         }
@@ -99,19 +99,19 @@ async fn the_owner_decides_at_the_terminal_for_an_a2a_caller() {
 
 #[tokio::test]
 async fn the_owner_decides_at_the_terminal_for_a_team() {
-    for asking in asking() {
+    for case in case() {
         let hub = TestHub::start().await;
         let cli = Cli::new(&hub);
-        let mut terminal = at_terminal(&cli, &asking.kind).await;
+        let mut terminal = at_terminal(&cli, &case.kind).await;
         let mut viewer = watched_crew(&hub, &["bob"]).await;
-        for (typed, said, shown) in [
-            ("y", asking.approved, "TOOL_APPROVED"),
-            ("not today", asking.denied, "TOOL_DENIED"),
+        for (typed, expected, shown) in [
+            ("y", case.approved, "TOOL_APPROVED"),
+            ("not today", case.denied, "TOOL_DENIED"),
         ] {
-            say(&mut viewer, "bob", asking.words).await;
+            say(&mut viewer, "bob", case.words).await;
             let asked = until(&mut viewer, "TOOL_APPROVAL_REQUESTED").await;
-            assert_eq!(asked["tool_name"], asking.tool, "{asked}");
-            decide(&mut terminal, asking.tool, typed).await;
+            assert_eq!(asked["tool_name"], case.tool, "{asked}");
+            decide(&mut terminal, case.tool, typed).await;
             let rest = until_rest(&mut viewer).await;
             let of = |wanted: &str| {
                 let mut found = rest.iter().filter(|(kind, _)| kind == wanted);
@@ -126,7 +126,7 @@ async fn the_owner_decides_at_the_terminal_for_a_team() {
                 assert_eq!(decided["reason"], typed, "{decided}");
             }
             let complete = of("ASSISTANT_COMPLETE").expect("it was done");
-            assert_eq!(complete["content"], said, "{complete}");
+            assert_eq!(complete["content"], expected, "{complete}");
         }
     }
 }
@@ -154,7 +154,7 @@ async fn a_viewer_of_the_team_may_be_faster_than_the_terminal() {
     assert_eq!(complete["content"], "denied: ask me tomorrow ");
 }
 
-/// The next frame of this type.
+/// Returns the next frame of this type.
 async fn until(viewer: &mut Raw, wanted: &str) -> Value {
     loop {
         let mut frame = viewer.frame().await;

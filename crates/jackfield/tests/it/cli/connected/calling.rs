@@ -1,4 +1,4 @@
-//! Agents that call others by the MCP server that they were given: for which call they do so is known, and counts.
+//! Agents that call others through their MCP server: the parent call is known and enforced.
 
 use jackfield_testkit::TestHub;
 use serde_json::json;
@@ -6,10 +6,10 @@ use serde_json::json;
 use super::{begun_by_agents, bring, call_of, say, says, text, until_rest, watched_crew};
 use crate::run::Cli;
 
-/// The id of a call that goes on by itself.
+/// Starts a detached call, and returns its id.
 async fn detached(cli: &Cli, agent: &str, words: &str) -> String {
-    let called = cli.run(&["call", agent, words, "--detach"]).await.ok();
-    called.out.trim().to_owned()
+    let output = cli.run(&["call", agent, words, "--detach"]).await.ok();
+    output.out.trim().to_owned()
 }
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn a_call_that_an_agent_makes_shows_the_calls_for_which_it_is_made() {
     let mut cas = hub.bridge("cas").await;
     let _amy = bring(&cli, "amy", &["claude"]).await;
     let _bob = bring(&cli, "bob", &["claude"]).await;
-    // Both work on something else besides: it does not follow from who calls.
+    // Both agents have other open calls, so the caller alone doesn't determine the parent call.
     let mut waiting = Vec::new();
     for agent in ["amy", "bob"] {
         detached(&cli, agent, "call cas wait").await;
@@ -116,12 +116,12 @@ async fn two_agents_that_call_each_other_for_ever_are_cut_off() {
     let cli = Cli::new(&hub);
     let _amy = bring(&cli, "amy", &["claude"]).await;
     let _bob = bring(&cli, "bob", &["claude"]).await;
-    let called = cli.run(&["call", "amy", "circle bob amy"]).await.ok();
+    let output = cli.run(&["call", "amy", "circle bob amy"]).await.ok();
     let begin = "bob says amy says bob says refused: loop: agent amy occurs 2 times";
-    assert!(called.out.starts_with(begin), "{called:?}");
+    assert!(output.out.starts_with(begin), "{output:?}");
     assert!(
-        called.out.contains("answer with what you have"),
-        "{called:?}"
+        output.out.contains("answer with what you have"),
+        "{output:?}"
     );
     let agents: Vec<_> = begun_by_agents(&hub).await;
     let agents: Vec<_> = agents.iter().map(|task| &task["agent"]).collect();

@@ -1,4 +1,5 @@
-//! Agents of ACP, which get the MCP server once in a conversation: their later turns call others too.
+//! ACP agents, which get the MCP server once per session: their later turns can call other agents
+//! too.
 
 use jackfield_testkit::{Events, TestHub};
 use serde_json::{Value, json};
@@ -6,22 +7,23 @@ use serde_json::{Value, json};
 use super::{acp, begun_by_agents, bring, call_of, says};
 use crate::run::{Cli, Running};
 
-/// Brings the stand-in, which writes down what it is told in a file of its own name.
+/// Connects the stand-in, which logs its input to a file named after the agent.
 async fn bring_acp(cli: &Cli, id: &str) -> Running {
     let kind = acp(id);
     let kind: Vec<_> = kind.iter().map(String::as_str).collect();
     bring(cli, id, &kind).await
 }
 
-/// How often an agent was told this.
-fn told(cli: &Cli, id: &str, method: &str) -> usize {
+/// Counts the agent's requests with this method.
+fn count_requests(cli: &Cli, id: &str, method: &str) -> usize {
     let log = std::fs::read_to_string(cli.home().join(id)).expect("it was told something");
     let lines = log.lines().map(serde_json::from_str::<Value>);
-    let told = lines.filter(|line| line.as_ref().is_ok_and(|line| line["method"] == method));
-    told.count()
+    let count_requests =
+        lines.filter(|line| line.as_ref().is_ok_and(|line| line["method"] == method));
+    count_requests.count()
 }
 
-/// Says something to `amy` in a conversation; the call, and what comes of it.
+/// Sends a message to `amy` in a session; returns the call and its events.
 async fn turn(hub: &TestHub, session: &str, words: &str) -> (Value, Events) {
     let path = "/v1/agents/amy/calls";
     let body = json!({"session": session, "text": words});
@@ -30,7 +32,7 @@ async fn turn(hub: &TestHub, session: &str, words: &str) -> (Value, Events) {
     (call, events)
 }
 
-/// What is said up to the end.
+/// Returns the text up to the end.
 async fn words(mut events: Events) -> String {
     let events = events.rest().await;
     let text = events.iter().filter(|event| event["kind"] == "text");
@@ -52,8 +54,8 @@ async fn every_turn_of_a_conversation_is_the_parent_of_its_own_calls() {
         says(&mut cas, &request, "yes").await;
         assert_eq!(words(events).await, "cas says yes");
     }
-    assert_eq!(told(&cli, "amy", "session/new"), 1);
-    assert_eq!(told(&cli, "amy", "session/prompt"), 2);
+    assert_eq!(count_requests(&cli, "amy", "session/new"), 1);
+    assert_eq!(count_requests(&cli, "amy", "session/prompt"), 2);
 }
 
 #[tokio::test]
@@ -93,14 +95,14 @@ async fn a_circle_that_begins_in_a_later_turn_is_cut_too() {
         words(turn(&hub, session, "hello").await.1).await;
     }
     let begin = "bob says amy says bob says refused: loop: agent amy occurs 2 times";
-    let said = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
-    assert!(said.starts_with(begin), "{said}");
+    let answer = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
+    assert!(answer.starts_with(begin), "{answer}");
     assert_eq!(begun_by_agents(&hub).await.len(), 3);
-    // And while the agent is at work for somebody else.
+    // Also while the agent works for another session.
     let (_, other) = turn(&hub, "s-2", "call cas hello").await;
     let request = cas.expect_message("hello").await;
-    let said = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
-    assert!(said.starts_with(begin), "{said}");
+    let answer = words(turn(&hub, "s-1", "circle bob amy").await.1).await;
+    assert!(answer.starts_with(begin), "{answer}");
     assert_eq!(begun_by_agents(&hub).await.len(), 3 + 1 + 3);
     says(&mut cas, &request, "yes").await;
     assert_eq!(words(other).await, "cas says yes");

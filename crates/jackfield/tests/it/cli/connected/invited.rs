@@ -1,4 +1,4 @@
-//! Invites, used as they are printed: by a shell, and by the published client of the bridge, which knows only the JSON.
+//! Invites, used as printed: by a shell, and by the published client of the bridge, which reads only the JSON.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -11,7 +11,7 @@ use super::says;
 use crate::cli::connect::stand_ins;
 use crate::run::{Cli, Run, Running};
 
-/// A line in a shell that finds the program and the stand-in for Claude Code.
+/// A shell with the program and the stand-in for Claude Code in its path.
 struct Shell {
     running: Option<Running>,
     group: Pid,
@@ -42,7 +42,7 @@ impl Shell {
         }
     }
 
-    /// As ctrl-c at a terminal: the shell is told, and what it started.
+    /// Interrupts the shell and its children, like ctrl-c at a terminal.
     fn interrupt(&self) {
         kill_process_group(self.group, Signal::INT).expect("it can be told");
     }
@@ -57,7 +57,7 @@ impl Shell {
 }
 
 impl Drop for Shell {
-    /// A shell that is ended leaves what it started behind.
+    /// A killed shell leaves its children behind.
     fn drop(&mut self) {
         if self.running.is_some() {
             kill_process_group(self.group, Signal::KILL).ok();
@@ -70,26 +70,26 @@ async fn the_printed_line_connects_an_agent_once() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
     let line = cli.run(&["invite", "amy"]).await.ok().out;
-    // On the other machine there is nothing but the line.
+    // The other machine has only the printed line.
     let elsewhere = Cli::at("");
     let mut amy = Shell::start(&elsewhere, &line);
     assert_eq!(
         amy.running().line().await.as_deref(),
         Some("connected as amy")
     );
-    let said = cli.run(&["call", "amy", "hello"]).await.ok().out;
-    assert_eq!(said.trim(), "you said hello");
+    let answer = cli.run(&["call", "amy", "hello"]).await.ok().out;
+    assert_eq!(answer.trim(), "you said hello");
     let again = Shell::start(&elsewhere, &line).end().await;
-    again.code(4).says("jackfield invite");
-    // Who tries it in vain does not disturb who is there.
+    again.code(4).stderr_has("jackfield invite");
+    // A failed attempt doesn't disturb the connected agent.
     cli.run(&["call", "amy", "hello"]).await.ok();
     amy.interrupt();
-    amy.end().await.says("disconnecting");
+    amy.end().await.stderr_has("disconnecting");
 }
 
 #[tokio::test]
 async fn an_invited_agent_calls_others_of_its_owner() {
-    // A hub that needs a token, and knows its address.
+    // A hub that requires a token, and knows its public address.
     let hub = TestHub::start().await;
     let addr = hub.addr();
     hub.stop(Duration::ZERO).await;
@@ -114,8 +114,8 @@ async fn an_invited_agent_calls_others_of_its_owner() {
         let request = cas.expect_message("hello").await;
         says(&mut cas, &request, "good day").await;
     };
-    let (called, ()) = tokio::join!(call, answers);
-    assert_eq!(called.ok().out.trim(), "cas says good day");
+    let (output, ()) = tokio::join!(call, answers);
+    assert_eq!(output.ok().out.trim(), "cas says good day");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn the_published_client_finds_what_it_looks_for_behind_the_url() {
     assert_eq!(setup["agent_type"], "claude");
     let bridge = format!("ws://{}", hub.addr());
     let bridge = setup["bridge_url"].as_str().unwrap().strip_prefix(&bridge);
-    // It adds its id to the address, and shows the token in its first frame.
+    // The client adds its id to the address, and sends the token in its first frame.
     let at = format!("{}?agent_id=amy", bridge.unwrap());
     let mut amy = Raw::connect(hub.addr(), &at).await;
     amy.send(json!({

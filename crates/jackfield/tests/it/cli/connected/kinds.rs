@@ -1,5 +1,5 @@
-//! What each kind of agent says arrives in its kinds, whichever protocol the caller speaks. One table of all drivers, and
-//! one test for each caller that reads it.
+//! Answers of each kind of agent keep their chunk kinds in every caller's protocol. One table covers all drivers, and
+//! each caller's protocol has a test that reads the table.
 
 use jackfield_testkit::{Events, TestHub};
 use serde_json::{Value, json};
@@ -11,38 +11,38 @@ use super::{
 };
 use crate::run::{Cli, Running};
 
-/// A piece of an answer: its kind, the tool, the tool's call, the text.
+/// A piece of an answer: kind, tool, tool call, text.
 type Piece = (String, String, String, String);
 
-/// What is to arrive of an answer.
+/// Expected answer of a driver.
 struct Row {
-    /// The driver, which is also the agent's id.
+    /// The driver; also the agent's id.
     driver: &'static str,
-    /// What is said to the agent.
+    /// The message to the agent.
     words: &'static str,
-    /// What it says, but for its status lines: those come by a way of their own from a command.
+    /// The answer without status lines; those of a command arrive separately.
     pieces: Vec<Piece>,
     statuses: &'static [&'static str],
-    /// What it cost, as far as it says.
+    /// The reported usage.
     usage: Value,
     stop_reason: Option<&'static str>,
 }
 
-/// What somebody heard of an answer, in the same words.
+/// The received answer, in the same terms.
 #[derive(Debug, Default)]
-struct Heard {
+struct ReceivedAnswer {
     pieces: Vec<Piece>,
     statuses: Vec<String>,
     stop_reason: Option<String>,
     usage: Value,
 }
 
-impl Heard {
-    /// One more piece. Those of one text are one: they may be joined on the way.
+impl ReceivedAnswer {
+    /// Adds a piece. Adjacent text is joined, since protocols may join it too.
     fn piece(&mut self, kind: &str, tool: &str, id: &str, text: &str) {
         match self.pieces.last_mut() {
             _ if kind == "status" => self.statuses.push(text.to_owned()),
-            // The end of a text that was said before.
+            // The empty end of an earlier text.
             _ if kind == "text" && text.is_empty() => {}
             Some((last, .., so_far)) if last == kind && matches!(kind, "text" | "thinking") => {
                 so_far.push_str(text);
@@ -68,13 +68,13 @@ fn piece(kind: &str, tool: &str, id: &str, text: &str) -> Piece {
 }
 
 /// A hub with an agent of every kind.
-struct Stage {
+struct AgentsFixture {
     hub: TestHub,
-    /// What the agents are driven by, and they themselves.
+    /// The agents, and the programs that drive them.
     _agents: (Cli, Model, Vec<Running>),
 }
 
-impl Stage {
+impl AgentsFixture {
     async fn start() -> Self {
         let hub = TestHub::start().await;
         let cli = Cli::new(&hub);
@@ -200,13 +200,13 @@ fn rows() -> [Row; 7] {
 
 #[tokio::test]
 async fn an_a2a_caller_gets_every_kind_of_every_driver() {
-    let stage = Stage::start().await;
+    let fixture = AgentsFixture::start().await;
     for row in rows() {
-        let events = a2a_stream(&stage.hub, row.driver, row.words).await;
-        let heard = a2a_hears(events).await;
-        heard.expect(&row);
+        let events = a2a_stream(&fixture.hub, row.driver, row.words).await;
+        let received = read_a2a(events).await;
+        received.expect(&row);
         assert_eq!(
-            heard.stop_reason.as_deref(),
+            received.stop_reason.as_deref(),
             row.stop_reason,
             "{}",
             row.driver
@@ -214,9 +214,9 @@ async fn an_a2a_caller_gets_every_kind_of_every_driver() {
     }
 }
 
-/// Words are an artifact that grows; everything else is told as work, with its kind beside it.
-async fn a2a_hears(mut events: Events) -> Heard {
-    let mut heard = Heard::default();
+/// Text arrives as a growing artifact; everything else as status updates with a kind.
+async fn read_a2a(mut events: Events) -> ReceivedAnswer {
+    let mut received = ReceivedAnswer::default();
     let mut has_begun = false;
     let results = events.rest().await;
     let (last, before) = results.split_last().expect("a stream");
@@ -229,7 +229,7 @@ async fn a2a_hears(mut events: Events) -> Heard {
             let about = &status["metadata"];
             match text(&about["kind"]) {
                 "" => assert_eq!(words, "", "{result}"),
-                kind => heard.piece(
+                kind => received.piece(
                     kind,
                     text(&about["toolName"]),
                     text(&about["toolCallId"]),
@@ -242,54 +242,54 @@ async fn a2a_hears(mut events: Events) -> Heard {
             assert_eq!(update["artifact"]["artifactId"], "reply", "{result}");
             assert_eq!(update["append"] == true, has_begun, "{result}");
             has_begun = true;
-            heard.piece("text", "", "", &words_of(&update["artifact"]["parts"]));
+            received.piece("text", "", "", &words_of(&update["artifact"]["parts"]));
         }
     }
     let end = &last["result"]["statusUpdate"];
     assert_eq!(end["status"]["state"], "TASK_STATE_COMPLETED", "{last}");
-    heard.stop_reason = end["metadata"]["stopReason"].as_str().map(str::to_owned);
-    heard
+    received.stop_reason = end["metadata"]["stopReason"].as_str().map(str::to_owned);
+    received
 }
 
 #[tokio::test]
 async fn the_relay_gets_every_kind_of_every_driver() {
-    let stage = Stage::start().await;
-    let platform = stage.hub.platform();
+    let fixture = AgentsFixture::start().await;
+    let platform = fixture.hub.platform();
     for row in rows() {
         let Row { driver, words, .. } = row;
         let body = json!({"agent_id": driver, "session_id": "s-1", "request_id": format!("r-{driver}"), "content": words});
         let mut events = platform.stream("/api/relay", body).await;
-        let told = events.rest().await;
-        let (last, chunks) = told.split_last().expect("a stream");
-        let mut heard = Heard::default();
+        let events_so_far = events.rest().await;
+        let (last, chunks) = events_so_far.split_last().expect("a stream");
+        let mut received = ReceivedAnswer::default();
         for chunk in chunks {
             assert_eq!(chunk["type"], "chunk", "{driver}: {chunk}");
             let kind = chunk["kind"].as_str().unwrap_or("text");
             let (tool, id) = (text(&chunk["tool_name"]), text(&chunk["tool_call_id"]));
-            heard.piece(kind, tool, id, text(&chunk["delta"]));
+            received.piece(kind, tool, id, text(&chunk["delta"]));
         }
-        heard.expect(&row);
-        // The protocol has no room for what it cost and why it stopped.
+        received.expect(&row);
+        // The protocol can't carry usage and stop reason.
         assert_eq!(*last, json!({"type": "done"}), "{driver}");
     }
 }
 
 #[tokio::test]
 async fn a_team_is_shown_every_kind_of_every_driver() {
-    let stage = Stage::start().await;
+    let fixture = AgentsFixture::start().await;
     let drivers = rows().map(|row| row.driver);
-    let mut viewer = watched_crew(&stage.hub, &drivers).await;
+    let mut viewer = watched_crew(&fixture.hub, &drivers).await;
     for row in rows() {
         say(&mut viewer, row.driver, row.words).await;
-        let heard = team_shows(row.driver, until_rest(&mut viewer).await);
-        heard.expect(&row);
-        assert_eq!(heard.usage, row.usage, "{}", row.driver);
+        let received = read_team(row.driver, until_rest(&mut viewer).await);
+        received.expect(&row);
+        assert_eq!(received.usage, row.usage, "{}", row.driver);
     }
 }
 
-/// What the events of a member say in the words of the other protocols.
-fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
-    let mut heard = Heard::default();
+/// Translates a member's team events to the terms of the other protocols.
+fn read_team(member: &str, shown: Vec<(String, Value)>) -> ReceivedAnswer {
+    let mut received = ReceivedAnswer::default();
     let mut running = None;
     for (kind, payload) in shown {
         if kind == "TEAM_STATUS" {
@@ -297,7 +297,7 @@ fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
         }
         assert_eq!(payload["agent_name"], member, "{kind} {payload}");
         let segment = (text(&payload["segment_type"]), text(&payload["id"]));
-        // What stands for the status lines outside of tools is no tool.
+        // The placeholder for status lines outside of tools is no tool.
         let of_tool = (&payload["tool_name"], &payload["metadata"]["tool_name"]);
         if kind != "TOOL_LOG" && (of_tool.0 == "status" || of_tool.1 == "status") {
             continue;
@@ -305,7 +305,7 @@ fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
         match (&*kind, segment) {
             ("INTER_AGENT_MESSAGE", _) => assert_eq!(payload["message_type"], "user_message"),
             ("SEGMENT_START", ("tool_call", id)) => {
-                heard.piece(
+                received.piece(
                     "tool_start",
                     text(&payload["metadata"]["tool_name"]),
                     id,
@@ -319,36 +319,36 @@ fn team_shows(member: &str, shown: Vec<(String, Value)>) -> Heard {
                     "text" => ("text", ""),
                     _ => panic!("{payload}"),
                 };
-                heard.piece(kind, "", id, text(&payload["delta"]));
+                received.piece(kind, "", id, text(&payload["delta"]));
             }
             ("TOOL_EXECUTION_STARTED", _) => running = Some(payload["invocation_id"].clone()),
             ("TOOL_EXECUTION_SUCCEEDED", _) => {
                 let id = &payload["invocation_id"];
                 assert_eq!(running.take().as_ref(), Some(id), "{payload}");
-                heard.piece("tool_result", "", text(id), text(&payload["result"]));
+                received.piece("tool_result", "", text(id), text(&payload["result"]));
             }
             ("TOOL_EXECUTION_FAILED", _) => {
                 let id = &payload["invocation_id"];
                 assert_eq!(running.take().as_ref(), Some(id), "{payload}");
                 let error = text(&payload["error"]);
-                // A tool of which nothing more was heard is over with the turn.
+                // A tool without a result ends with the turn.
                 if error == "the agent did not report a result" {
                     continue;
                 }
                 let failed = format!("[error] {error}");
-                heard.piece("tool_result", "", text(id), &failed);
+                received.piece("tool_result", "", text(id), &failed);
             }
-            ("TOOL_LOG", _) => heard.piece("status", "", "", text(&payload["log_entry"])),
+            ("TOOL_LOG", _) => received.piece("status", "", "", text(&payload["log_entry"])),
             ("ASSISTANT_COMPLETE", _) => {
-                let mut said = heard.pieces.iter().rev();
-                let said = said.find(|(kind, ..)| kind == "text");
-                let said = said.expect("it said something");
-                assert_eq!(payload["content"], *said.3, "{payload}");
-                heard.usage = payload["usage"].clone();
+                let mut last_text = received.pieces.iter().rev();
+                let last_text = last_text.find(|(kind, ..)| kind == "text");
+                let last_text = last_text.expect("it said something");
+                assert_eq!(payload["content"], *last_text.3, "{payload}");
+                received.usage = payload["usage"].clone();
             }
             ("SEGMENT_START" | "SEGMENT_END" | "AGENT_STATUS", _) => {}
             _ => panic!("{kind} {payload}"),
         }
     }
-    heard
+    received
 }

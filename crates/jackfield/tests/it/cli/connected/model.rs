@@ -1,4 +1,4 @@
-//! A server that writes fixed bytes: an agent behind HTTP, a server of chat completions, and an A2A server.
+//! A server with fixed responses: an agent behind HTTP, a chat completions server, and an A2A server.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use axum::{
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 
-/// What an agent says that prints one JSON object per line.
+/// Output of an agent that prints one JSON object per line.
 pub(crate) const LINES: &str = concat!(
     r#"{"kind": "status", "text": "looking"}"#,
     "\n",
@@ -33,7 +33,7 @@ pub(crate) const LINES: &str = concat!(
     "\n",
 );
 
-/// The server; gone when dropped.
+/// The server; stopped when dropped.
 pub(crate) struct Model {
     addr: SocketAddr,
     _serving: JoinSet<()>,
@@ -80,7 +80,7 @@ fn models() -> Value {
     json!({"object": "list", "data": [{"id": "llama", "object": "model"}]})
 }
 
-/// Calls of tools that a model makes up have no result.
+/// Tool calls of a model have no result.
 async fn completion() -> Response {
     let piece = |delta: Value| json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
     let tool = json!({"index": 0, "id": "t1", "type": "function", "function": {"name": "search", "arguments": "{\"q\":\"crabs\"}"}});
@@ -106,7 +106,7 @@ fn card(addr: SocketAddr) -> Value {
     })
 }
 
-/// A task from its beginning to its end.
+/// A task from start to end.
 async fn stream(Json(asked): Json<Value>) -> Response {
     assert_eq!(asked["method"], "SendStreamingMessage", "{asked}");
     let status = |state: &str| json!({"state": format!("TASK_STATE_{state}")});

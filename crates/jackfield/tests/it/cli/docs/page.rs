@@ -1,14 +1,14 @@
-//! The pages of the documentation, and what they show: fences, commands with what they print, and commands in the running
-//! text. Pure but for reading the files.
+//! The pages of the documentation, and their contents: fences, commands with output, and commands in the running text.
+//! Pure, except for reading the files.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// One page.
+/// A page.
 pub(super) struct Page {
-    /// Its path from the root of the repository.
+    /// Path from the root of the repository.
     pub(super) path: String,
     text: String,
 }
@@ -16,35 +16,35 @@ pub(super) struct Page {
 /// A block between two fences.
 #[derive(Debug)]
 pub(super) struct Fence {
-    /// The number of its first line, after the opening fence.
+    /// The number of the first line after the opening fence.
     pub(super) line: usize,
     pub(super) language: String,
     pub(super) text: String,
 }
 
-/// A command, and what the page says that it prints.
+/// A command with its output on the page.
 #[derive(Debug)]
-pub(super) struct Shown {
-    /// The page and the line, for whoever has to mend it.
-    pub(super) place: String,
+pub(super) struct PageCommand {
+    /// Page and line, for error messages.
+    pub(super) location: String,
     pub(super) command: String,
     pub(super) prints: Vec<String>,
 }
 
-/// The folder of the repository.
+/// The root folder of the repository.
 pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 impl Page {
-    /// A page by its path from the root.
+    /// Reads a page by its path from the root.
     pub(super) fn read(path: &str) -> Self {
         let text = fs::read_to_string(root().join(path));
         let text = text.unwrap_or_else(|error| panic!("{path}: {error}"));
         Self::of(path, text)
     }
 
-    /// A page with this text.
+    /// Creates a page with this text.
     pub(super) fn of(path: &str, text: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
@@ -52,7 +52,7 @@ impl Page {
         }
     }
 
-    /// Every page there is.
+    /// Reads all pages.
     pub(super) fn all() -> Vec<Self> {
         let mut paths = Vec::new();
         add_pages(Path::new(""), false, &mut paths);
@@ -63,7 +63,7 @@ impl Page {
         paths.iter().map(|path| Self::read(path)).collect()
     }
 
-    /// Its blocks.
+    /// All blocks of the page.
     pub(super) fn fences(&self) -> Vec<Fence> {
         let mut fences = Vec::new();
         let mut open: Option<(Fence, usize)> = None;
@@ -90,42 +90,44 @@ impl Page {
         fences
     }
 
-    /// Its blocks in a language.
+    /// Blocks in a language.
     pub(super) fn fences_of(&self, language: &str) -> Vec<Fence> {
         let mut fences = self.fences();
         fences.retain(|fence| fence.language == language);
         fences
     }
 
-    /// The commands of its console blocks, in order.
-    pub(super) fn commands(&self) -> Vec<Shown> {
+    /// Commands of the console blocks, in order.
+    pub(super) fn commands(&self) -> Vec<PageCommand> {
         let fences = self.fences_of("console");
-        let shown = fences.iter().map(|fence| self.commands_of(fence));
-        shown.flatten().collect()
+        let page_commands = fences.iter().map(|fence| self.commands_of(fence));
+        page_commands.flatten().collect()
     }
 
-    fn commands_of(&self, fence: &Fence) -> Vec<Shown> {
-        let mut shown: Vec<Shown> = Vec::new();
+    fn commands_of(&self, fence: &Fence) -> Vec<PageCommand> {
+        let mut page_commands: Vec<PageCommand> = Vec::new();
         for (number, line) in (fence.line..).zip(fence.text.lines()) {
-            let place = format!("{}:{number}", self.path);
-            match (line.strip_prefix("$ "), shown.last_mut()) {
+            let location = format!("{}:{number}", self.path);
+            match (line.strip_prefix("$ "), page_commands.last_mut()) {
                 (_, Some(last)) if words(&last.command).is_none() => {
                     last.command.push('\n');
                     last.command += line;
                 }
-                (Some(command), _) => shown.push(Shown {
-                    place,
+                (Some(command), _) => page_commands.push(PageCommand {
+                    location,
                     command: command.to_owned(),
                     prints: Vec::new(),
                 }),
                 (None, Some(last)) => last.prints.push(line.to_owned()),
-                (None, None) => panic!("{place}: a console block begins with `$ ` and a command"),
+                (None, None) => {
+                    panic!("{location}: a console block begins with `$ ` and a command")
+                }
             }
         }
-        shown
+        page_commands
     }
 
-    /// Its lines outside of blocks, with their numbers.
+    /// Lines outside of blocks, with their numbers.
     pub(super) fn prose(&self) -> Vec<(usize, &str)> {
         let mut is_open = false;
         let mut prose = Vec::new();
@@ -139,14 +141,14 @@ impl Page {
         prose
     }
 
-    /// What stands between backticks in the running text, whichever lines it goes over.
+    /// Text between backticks in the running text; may span lines.
     pub(super) fn quoted(&self) -> Vec<String> {
         let prose: Vec<_> = self.prose().iter().map(|(_, line)| line.trim()).collect();
         quoted(&prose.join("\n"))
     }
 }
 
-/// What stands between backticks. A paragraph ends what was not closed.
+/// Text between backticks. A paragraph's end closes an open backtick.
 pub(super) fn quoted(text: &str) -> Vec<String> {
     let paragraphs = text.split("\n\n");
     let quoted = paragraphs.flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
@@ -169,7 +171,7 @@ fn add_pages(folder: &Path, is_deep: bool, paths: &mut Vec<String>) {
     }
 }
 
-/// The words of a command as a shell takes them apart, without its comment; nothing if the command goes on in the next
+/// Splits a command into words like a shell, without the comment. Returns `None` if the command continues on the next
 /// line.
 pub(super) fn words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
@@ -207,10 +209,10 @@ mod tests {
     #[test]
     fn commands_are_taken_with_what_they_print_and_over_several_lines() {
         let text = "x\n```console\n$ a b # c\nprinted\n$ d 'e\n f' \\\n  g\n```\n";
-        let shown = Page::of("p.md", text).commands();
-        let (first, second) = (&shown[0], &shown[1]);
+        let page_commands = Page::of("p.md", text).commands();
+        let (first, second) = (&page_commands[0], &page_commands[1]);
         assert_eq!(
-            (first.place.as_str(), &first.prints[0][..]),
+            (first.location.as_str(), &first.prints[0][..]),
             ("p.md:3", "printed")
         );
         assert_eq!(words(&first.command).unwrap(), ["a", "b"]);

@@ -1,11 +1,13 @@
-//! Programs that the pages show in other languages. The first line of such a block is a comment with the name of its file;
-//! a console block of the page starts it. They need the judges' interpreters, with the packages that are pinned there.
+//! Programs in other languages on the pages. The first line of such a block is a comment with its file name, and a
+//! console block of the page starts the program. The programs need the interpreters of the outside judges, with the
+//! packages pinned there.
 
 use std::{env, ffi::OsString, fs, path::Path};
 
 use super::page::{Fence, Page};
 
-/// A language: the name on its blocks, what begins a comment, and the variable that names the judge.
+/// Languages: the name on their blocks, the start of a comment, and the variable with the judge's
+/// interpreter.
 const LANGUAGES: [(&str, &str, &str); 2] = [
     ("python", "# ", "JACKFIELD_JUDGE_PYTHON"),
     ("javascript", "// ", "JACKFIELD_JUDGE_NODE_PATH"),
@@ -16,7 +18,7 @@ pub(super) fn is_program(fence: &Fence) -> bool {
     LANGUAGES.iter().any(|(name, ..)| fence.language == *name)
 }
 
-/// The name of its file.
+/// The file name of a program.
 pub(super) fn file_name<'f>(page: &Page, fence: &'f Fence) -> &'f str {
     let language = LANGUAGES.iter().find(|(name, ..)| fence.language == *name);
     let first = fence.text.lines().next().unwrap_or_default();
@@ -40,7 +42,7 @@ pub(super) fn are_started(page: &Page) {
     }
 }
 
-/// The variable of a judge that the page needs and that is not here.
+/// The variable of the first missing judge that the page needs.
 pub(super) fn missing(page: &Page) -> Option<&'static str> {
     let fences = page.fences();
     let needed = LANGUAGES
@@ -50,21 +52,21 @@ pub(super) fn missing(page: &Page) -> Option<&'static str> {
     variables.find(|variable| env::var_os(variable).is_none())
 }
 
-/// Whether a program of the page has this word.
+/// Whether a program of the page contains this word.
 pub(super) fn name(page: &Page, word: &str) -> bool {
     let fences = page.fences();
     let mut programs = fences.iter().filter(|fence| is_program(fence));
     programs.any(|fence| fence.text.contains(word))
 }
 
-/// Writes the programs of a page into a folder, in the words of its scene.
+/// Writes the programs of a page to a folder, adapted to the environment.
 pub(super) fn write(page: &Page, folder: &Path, here: impl Fn(&str) -> String) {
     for fence in page.fences().iter().filter(|fence| is_program(fence)) {
         fs::write(folder.join(file_name(page, fence)), here(&fence.text)).expect("a file");
     }
 }
 
-/// The folder of the judge's Python, and where the judge's packages for Node are.
+/// The folder of the judge's Python, and the folder of its packages for Node.
 pub(super) fn interpreters() -> (Option<OsString>, Option<OsString>) {
     let python = env::var_os("JACKFIELD_JUDGE_PYTHON");
     let python =

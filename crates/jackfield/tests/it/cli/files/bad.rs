@@ -1,4 +1,5 @@
-//! Agents that lie, archives that attack, and strangers: a clear error, and nothing is left.
+//! Lying agents, malicious archives and unauthorised callers: a clear error, and no files left
+//! behind.
 
 use std::fs;
 
@@ -21,7 +22,7 @@ fn hash(bytes: &[u8]) -> String {
 /// The checksum of `hi`.
 const CRC: u32 = 0xd893_2aac;
 
-/// An archive of one file that is stored as it is, with this name, and a size and a checksum that may be lies.
+/// An archive of a single stored file. Size and checksum may be false.
 fn archive(name: &str, size: u32, crc: u32, content: &[u8]) -> Vec<u8> {
     let name_len = u16::try_from(name.len()).unwrap().to_le_bytes();
     let packed = u32::try_from(content.len()).unwrap().to_le_bytes();
@@ -73,32 +74,32 @@ fn call_via(cli: &Cli, via: &str) -> Running {
     ])
 }
 
-/// `eve` answers with an offer.
+/// Sends an offer as `eve`.
 async fn offers(eve: &mut Raw, offer: &Value) {
     let request = eve.expect_message("go").await;
     eve.send(json!({"type": "done", "request_id": request, "file_transfer_offer": offer}))
         .await;
 }
 
-/// `eve` is asked for the archive; from where on, and the ticket to send it with.
-async fn asked(eve: &mut Raw) -> (usize, String) {
+/// Waits for the request for the archive at `eve`. Returns the offset and the upload ticket.
+async fn requested(eve: &mut Raw) -> (usize, String) {
     let frame = eve.frame().await;
     assert_eq!(frame["signal_type"], "relay", "{frame}");
-    let said: Value = serde_json::from_str(frame["payload"].as_str().unwrap()).unwrap();
-    let offset = usize::try_from(said["offset"].as_u64().unwrap()).unwrap();
-    (offset, said["ticket"].as_str().unwrap().to_owned())
+    let payload_json: Value = serde_json::from_str(frame["payload"].as_str().unwrap()).unwrap();
+    let offset = usize::try_from(payload_json["offset"].as_u64().unwrap()).unwrap();
+    (offset, payload_json["ticket"].as_str().unwrap().to_owned())
 }
 
 async fn sends(hub: &TestHub, ticket: &str, bytes: &[u8]) {
     let path = format!("/v1/transfers/{ticket}");
     let sent = hub.web().ask(Method::PUT, &path).body(bytes.to_vec());
-    // What the hub thinks of it is not the point.
+    // The hub's response doesn't matter here.
     sent.send().await.unwrap();
 }
 
 #[tokio::test]
 async fn what_is_not_what_was_offered_or_attacks_leaves_nothing() {
-    // Its checksum is wrong, which shows only when it is unpacked.
+    // The checksum is wrong, which only unpacking detects.
     let plain = archive("a.txt", 2, !CRC, b"hi");
     let changed = |field: &str, value: Value| {
         let mut offer = offer(&plain);
@@ -123,15 +124,15 @@ async fn what_is_not_what_was_offered_or_attacks_leaves_nothing() {
     ] {
         let called = call(&cli);
         offers(&mut eve, &offered).await;
-        let (offset, ticket) = asked(&mut eve).await;
+        let (offset, ticket) = requested(&mut eve).await;
         assert_eq!(offset, 0);
         sends(&hub, &ticket, sent).await;
         let refused = called
             .end()
             .await
             .code(6)
-            .says("the files are refused")
-            .says(says);
+            .stderr_has("the files are refused")
+            .stderr_has(says);
         assert!(refused.err.contains("nothing was unpacked"), "{refused:?}");
         assert!(!cli.home().join("got").exists(), "{refused:?}");
         assert!(!cli.home().join("evil.txt").exists(), "{refused:?}");
@@ -149,7 +150,7 @@ async fn an_offer_of_more_than_is_taken_is_refused_before_anything_comes() {
         large[field] = json!(value + 1);
         let called = call(&cli);
         offers(&mut eve, &large).await;
-        called.end().await.code(6).says("limit");
+        called.end().await.code(6).stderr_has("limit");
         assert_eq!(left_over(&cli), Vec::<String>::new());
     }
     eve.expect_no_bridge_frame().await;
@@ -165,14 +166,14 @@ async fn an_agent_that_sends_less_than_it_offered_is_given_up_after_some_tries()
     offers(&mut eve, &offer(&bytes)).await;
     let half = &bytes[..bytes.len() / 2];
     for _ in 0..5 {
-        let (offset, ticket) = asked(&mut eve).await;
+        let (offset, ticket) = requested(&mut eve).await;
         sends(&hub, &ticket, &half[offset.min(half.len())..]).await;
     }
     let given_up = called
         .end()
         .await
         .code(1)
-        .says("resume with: jackfield fetch t-1");
+        .stderr_has("resume with: jackfield fetch t-1");
     assert!(!cli.home().join("got").exists(), "{given_up:?}");
 }
 
@@ -184,18 +185,18 @@ async fn nobody_else_can_fetch_what_was_offered_whatever_id_they_know() {
     let bytes = archive("a.txt", 2, CRC, b"hi");
     let called = call(&cli);
     offers(&mut eve, &offer(&bytes)).await;
-    asked(&mut eve).await;
+    requested(&mut eve).await;
     called.signal(Signal::INT);
     called
         .end()
         .await
         .code(130)
-        .says("resume with: jackfield fetch t-1");
+        .stderr_has("resume with: jackfield fetch t-1");
     let token = hub.token("mallory", &["call:*"]).await;
     let stolen = cli
         .run_with("JACKFIELD_TOKEN", token, &["fetch", "t-1", "--via", "hub"])
         .await;
-    stolen.code(4).says("no transfer of yours");
+    stolen.code(4).stderr_has("no transfer of yours");
     assert!(!cli.home().join("got").exists());
     eve.expect_no_bridge_frame().await;
     fs::remove_dir_all(cli.home().join(".local/state/jackfield/transfers")).unwrap();
@@ -222,19 +223,19 @@ async fn an_agent_that_cannot_be_reached_directly_sends_through_the_hub() {
                 .end()
                 .await
                 .code(1)
-                .says("no direct connection")
-                .says("jackfield fetch t-1");
+                .stderr_has("no direct connection")
+                .stderr_has("jackfield fetch t-1");
             continue;
         }
-        let (offset, ticket) = asked(&mut eve).await;
+        let (offset, ticket) = requested(&mut eve).await;
         assert_eq!(offset, 0);
         sends(&hub, &ticket, &bytes).await;
         called
             .end()
             .await
             .ok()
-            .says("using the hub")
-            .says("1 file (2 bytes)");
+            .stderr_has("using the hub")
+            .stderr_has("1 file (2 bytes)");
         let got = cli.home().join("got/a.txt");
         assert_eq!(fs::read_to_string(&got).unwrap(), "hi");
         fs::remove_file(got).unwrap();

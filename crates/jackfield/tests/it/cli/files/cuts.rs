@@ -1,4 +1,4 @@
-//! What is cut in the middle goes on from there: by itself, or by `jackfield fetch` after the caller was killed.
+//! Interrupted transfers resume: automatically, or by `jackfield fetch` after the caller was killed.
 
 use std::{fs, io::Read as _, path::PathBuf};
 
@@ -13,7 +13,7 @@ fn number(step: &Value, field: &str) -> u64 {
     step[field].as_u64().unwrap_or_else(|| panic!("{step}"))
 }
 
-/// Calls `amy` for its files.
+/// Calls `amy` for files.
 fn call_for_files(cli: &Cli, via: &str) -> Running {
     cli.start(&[
         "call",
@@ -30,9 +30,9 @@ fn call_for_files(cli: &Cli, via: &str) -> Running {
     ])
 }
 
-/// Calls for the files and kills the caller when half of them are there. The transfer.
+/// Calls for the files and kills the caller halfway. Returns the transfer id.
 async fn killed_at_half(cli: &Cli, via: &str) -> String {
-    // Whoever is faster than the signal is asked again.
+    // Retries if the transfer ends before the signal.
     for _ in 0..5 {
         let mut called = call_for_files(cli, via);
         let transfer = loop {
@@ -106,8 +106,8 @@ async fn what_is_cut_on_its_way_through_the_hub_goes_on_by_itself() {
     assert_eq!(left_over(&cli), Vec::<String>::new());
 }
 
-/// Stops an agent when a part of an archive has moved, and lets it go on when the caller believes that the channel is cut:
-/// as the caller sees it, a network that was away. The steps up to the last one.
+/// Stops an agent during a transfer, and continues it once the caller reports a cut channel. To the caller this looks
+/// like a lost network. Returns the steps up to the last.
 async fn stopped_in_the_middle(agent: &Running, called: &mut Running, last: &str) -> Vec<Value> {
     let mut steps = Vec::new();
     loop {
@@ -119,7 +119,7 @@ async fn stopped_in_the_middle(agent: &Running, called: &mut Running, last: &str
         }
     }
     agent.signal(Signal::STOP);
-    // A direct way counts as gone after some checks without an answer, which takes nearly as long.
+    // A direct connection counts as lost after several failed checks, which takes nearly as long.
     called.patience = 3 * SOON;
     steps.extend(steps_to(called, "cut").await);
     agent.signal(Signal::CONT);
@@ -127,7 +127,7 @@ async fn stopped_in_the_middle(agent: &Running, called: &mut Running, last: &str
     steps
 }
 
-/// Checks that there were two tries by WebRTC, and that the second one sent nothing again.
+/// Checks that there were two attempts by WebRTC, and that the second sent no byte again.
 fn assert_went_on(steps: &[Value]) {
     let begins: Vec<_> = named(steps, "begin").collect();
     assert_eq!(begins.len(), 2, "{steps:?}");
@@ -138,7 +138,7 @@ fn assert_went_on(steps: &[Value]) {
     let cut = named(steps, "cut").next().unwrap();
     assert!(number(cut, "received") > 10_000_000, "{steps:?}");
     let before = number(begins[1], "received");
-    // What a sender has given to the channel has not all arrived.
+    // Bytes in the sender's channel have not all arrived.
     assert!(before > 5_000_000, "{steps:?}");
     let second = steps.iter().skip_while(|step| *step != begins[1]);
     let second: Vec<_> = second.cloned().collect();
@@ -174,7 +174,7 @@ async fn a_folder_whose_webrtc_channel_is_cut_goes_on_over_another() {
     assert_same(&given, &workspace(&cli));
 }
 
-/// A folder of two files, one of them of that many bytes that cannot be packed any smaller.
+/// A folder of two files, one of them with this many incompressible bytes.
 fn folder_to_give(cli: &Cli, bytes: u64) -> PathBuf {
     let given = cli.home().join("given");
     fs::create_dir(&given).unwrap();
@@ -194,7 +194,7 @@ async fn a_folder_that_is_sent_ahead_goes_on_where_it_was_cut() {
     let _amy = amy(&cli, "cat small.txt").await;
     let cli = cli.at_hub(&hub.url(""));
     let given = folder_to_give(&cli, 3_000_000);
-    // The agent's end of the archive: its next connection.
+    // The agent's connection for the archive is its next one.
     proxy.cut_next_after([1_000_000]);
     let mut called = cli.start(&[
         "call", "amy", "go", "--client", CLIENT, "--upload", "given", "--via", "hub", "--json",

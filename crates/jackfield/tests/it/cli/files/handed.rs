@@ -1,4 +1,4 @@
-//! Files that come with an answer, and transfers that nobody can go on with.
+//! Files attached to an answer, and transfers that can't be resumed.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn call(cli: &Cli, more: &[&str]) -> Running {
     cli.start(&[&["call", "eve", "go", "--with-files", "--out", "got"], more].concat())
 }
 
-/// `eve` answers with attachments.
+/// Answers with attachments as `eve`.
 async fn hands_over(eve: &mut Raw, attachments: &Value) {
     let request = eve.expect_message("go").await;
     eve.send(json!({"type": "done", "request_id": request, "attachments": attachments}))
@@ -34,8 +34,8 @@ async fn attachments_are_saved_under_safe_names_and_overwrite_nothing() {
     ]);
     let called = call(&cli, &[]);
     hands_over(&mut eve, &attachments).await;
-    let called = called.end().await.ok().says("2 files (6 bytes)");
-    let called = called.says("far.txt: it is at https://example.com/far.txt");
+    let called = called.end().await.ok().stderr_has("2 files (6 bytes)");
+    let called = called.stderr_has("far.txt: it is at https://example.com/far.txt");
     assert!(!called.err.contains("offers no files"), "{called:?}");
     assert!(called.err.contains("attached: a ü.txt\n"), "{called:?}");
     let there = files(&got);
@@ -59,7 +59,7 @@ async fn nothing_but_files_is_fetched_from_the_hub_with_the_callers_token() {
     let called = call(&cli, &[]);
     hands_over(&mut eve, &attachments).await;
     let called = called.end().await;
-    let called = called.says("a.txt: it is at http");
+    let called = called.stderr_has("a.txt: it is at http");
     assert!(!cli.home().join("got/a.txt").exists(), "{called:?}");
 }
 
@@ -79,7 +79,7 @@ async fn what_was_saved_is_told_to_programs() {
     assert_eq!(last["files"], json!(["list.txt"]));
 }
 
-/// `eve` offers an archive that nobody sends.
+/// Offers an archive as `eve`, without sending it.
 async fn offers(eve: &mut Raw, id: &str) {
     let request = eve.expect_message("go").await;
     let offer =
@@ -102,23 +102,27 @@ async fn a_transfer_is_forgotten_if_somebody_wants_that_or_if_the_hub_knows_of_n
             .end()
             .await
             .code(130)
-            .says(&format!("jackfield fetch {id}"));
+            .stderr_has(&format!("jackfield fetch {id}"));
     }
-    cli.run(&["fetch", "--forget"]).await.code(2).says("--all");
+    cli.run(&["fetch", "--forget"])
+        .await
+        .code(2)
+        .stderr_has("--all");
     cli.run(&["fetch", "--forget", "unknown"]).await.code(3);
     cli.run(&["fetch", "--forget", "t-1"]).await.ok();
     let listed = cli.run(&["fetch", "--json"]).await.ok().json();
     assert_eq!(listed["transfers"].as_array().unwrap().len(), 2);
-    // Somebody removed the agent, and its transfers with it.
+    // The agent was removed, along with its transfers.
     drop(eve);
     cli.run(&["rm", "eve"]).await.ok();
     let gone = cli.run(&["fetch", "t-2", "--via", "hub"]).await.code(4);
-    gone.says("no transfer of yours").says("removed here");
+    gone.stderr_has("no transfer of yours")
+        .stderr_has("removed here");
     cli.run(&["fetch", "t-2"]).await.code(3);
     cli.run(&["fetch", "--forget", "--all"])
         .await
         .ok()
-        .says("forgotten: 1");
-    cli.run(&["fetch"]).await.ok().says("no unfinished");
+        .stderr_has("forgotten: 1");
+    cli.run(&["fetch"]).await.ok().stderr_has("no unfinished");
     assert_eq!(left_over(&cli), Vec::<String>::new());
 }

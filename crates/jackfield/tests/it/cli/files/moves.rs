@@ -1,4 +1,4 @@
-//! Workspaces that move: from agent to agent, ahead of a message, and into folders that are not empty.
+//! Workspaces sent from agent to agent, before a message, and into folders with existing files.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::{CLIENT, FIFTY, amy, assert_same, files, left_over, named, steps_to, 
 use crate::cli::connect::connect;
 use crate::run::Cli;
 
-/// A second agent, whose program calls the first one for its files.
+/// Connects a second agent, whose program calls the first for files.
 async fn fifty_megabytes_from_agent_to_agent(via: &str, tried: &str) {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
@@ -52,7 +52,7 @@ async fn a_folder_that_is_sent_ahead_is_there_when_the_agent_works() {
     let given = cli.home().join("given");
     fs::create_dir_all(given.join("in")).unwrap();
     fs::write(given.join("in/put.txt"), "for amy\n").unwrap();
-    // The second time the agent's own change is replaced by what is sent.
+    // The second time, the sent files replace the agent's own change.
     for via in ["direct", "hub"] {
         let call = [
             "call",
@@ -70,8 +70,8 @@ async fn a_folder_that_is_sent_ahead_is_there_when_the_agent_works() {
         ];
         let called = cli.run(&call).await.ok();
         assert_eq!(called.out, "for amy\n");
-        let called = called.says("sent 1 file");
-        called.says(&format!(
+        let called = called.stderr_has("sent 1 file");
+        called.stderr_has(&format!(
             "1 file (13 bytes) in {}",
             cli.home().join(via).display()
         ));
@@ -93,7 +93,7 @@ async fn files_that_are_in_the_way_stay_and_the_others_are_not_fetched_again() {
         .run(&["call", "amy", "go", "--with-files"])
         .await
         .code(1);
-    let refused = refused.says("a.txt").says("--overwrite");
+    let refused = refused.stderr_has("a.txt").stderr_has("--overwrite");
     assert_eq!(fs::read_to_string(out.join("a.txt")).unwrap(), "mine");
     let listed = cli.run(&["fetch", "--json"]).await.ok().json();
     let waiting = &listed["transfers"][0];
@@ -105,12 +105,12 @@ async fn files_that_are_in_the_way_stay_and_the_others_are_not_fetched_again() {
             .err
             .contains(&format!("jackfield fetch {id} --overwrite"))
     );
-    // The agent is not needed for what is here.
+    // Local files don't need the agent.
     amy.signal(rustix::process::Signal::INT);
     while amy.line().await.is_some() {}
     cli.run(&["fetch", id, "--overwrite"]).await.ok();
     assert_eq!(fs::read_to_string(out.join("a.txt")).unwrap(), "new\n");
-    cli.run(&["fetch"]).await.ok().says("no unfinished");
+    cli.run(&["fetch"]).await.ok().stderr_has("no unfinished");
     assert_eq!(left_over(&cli), Vec::<String>::new());
 }
 
@@ -120,7 +120,7 @@ async fn an_agent_without_files_offers_none() {
     let cli = Cli::new(&hub);
     let _amy = amy(&cli, "echo only words").await;
     let called = cli.run(&["call", "amy", "go", "--with-files"]).await.ok();
-    let called = called.says("offers no files");
+    let called = called.stderr_has("offers no files");
     assert_eq!(called.out, "only words\n");
     for (args, says) in [
         (&["--upload", "nowhere"][..], "--upload DIR"),
@@ -133,7 +133,11 @@ async fn an_agent_without_files_offers_none() {
         let empty = cli.home().join("project");
         let mut command = cli.command(&[&["call", "amy", "go"][..], args].concat());
         command.current_dir(empty);
-        cli.start_command(command).end().await.code(2).says(says);
+        cli.start_command(command)
+            .end()
+            .await
+            .code(2)
+            .stderr_has(says);
     }
     cli.run(&["call", "nobody", "go", "--upload", "."])
         .await
@@ -141,5 +145,5 @@ async fn an_agent_without_files_offers_none() {
     cli.run(&["fetch", "unknown"])
         .await
         .code(3)
-        .says("jackfield fetch");
+        .stderr_has("jackfield fetch");
 }

@@ -1,4 +1,5 @@
-//! A published caller: the platform's HTTP API, and WebRTC that others wrote, fetch what a connected agent made.
+//! A published caller: the platform's HTTP API and another WebRTC implementation fetch files from a connected
+//! agent.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -28,10 +29,12 @@ async fn a_published_caller_fetches_what_a_connected_agent_made() {
     let mut relay = relay_to("amy", "r-1");
     relay["client_id"] = json!(CLIENT);
     relay["with_files"] = json!(true);
-    let told = platform.stream("/api/relay", relay).await.rest().await;
-    let mut offers = told.iter().map(|event| &event["file_transfer_offer"]);
+    let relay_events = platform.stream("/api/relay", relay).await.rest().await;
+    let mut offers = relay_events
+        .iter()
+        .map(|event| &event["file_transfer_offer"]);
     let offer = offers.find(|offer| offer.is_object());
-    let offer = offer.unwrap_or_else(|| panic!("{told:?}"));
+    let offer = offer.unwrap_or_else(|| panic!("{relay_events:?}"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/judges/files/peer.py");
     let mut judge = Command::new(python)
         .arg(script)
@@ -47,15 +50,15 @@ async fn a_published_caller_fetches_what_a_connected_agent_made() {
     let signal = async |kind: &Value, payload: &Value| {
         let body =
             json!({"transfer_id": offer["transfer_id"], "signal_type": kind, "payload": payload});
-        let (status, mut said) = platform.post("/api/rtc-signal/amy", body).await;
-        assert_eq!(status, 200, "{said}");
-        said["signals"].take()
+        let (status, mut signals) = platform.post("/api/rtc-signal/amy", body).await;
+        assert_eq!(status, 200, "{signals}");
+        signals["signals"].take()
     };
     let passing_on = async {
         loop {
-            // As the published client asks: again and again.
+            // Polls repeatedly, like the published client.
             let line = timeout(Duration::from_millis(200), lines.next_line()).await;
-            let said = match line {
+            let signals = match line {
                 Ok(line) => {
                     let line: Value = serde_json::from_str(&line.unwrap().unwrap()).unwrap();
                     if line["done"].is_object() {
@@ -65,10 +68,11 @@ async fn a_published_caller_fetches_what_a_connected_agent_made() {
                 }
                 Err(_) => signal(&json!("poll"), &json!("")).await,
             };
-            for heard in said.as_array().unwrap() {
-                let heard = json!({"kind": heard["signal_type"], "payload": heard["payload"]});
+            for line_out in signals.as_array().unwrap() {
+                let line_out =
+                    json!({"kind": line_out["signal_type"], "payload": line_out["payload"]});
                 input
-                    .write_all(format!("{heard}\n").as_bytes())
+                    .write_all(format!("{line_out}\n").as_bytes())
                     .await
                     .unwrap();
             }

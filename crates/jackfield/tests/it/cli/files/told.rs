@@ -1,4 +1,5 @@
-//! Files that do not come, and why: told without being asked, for people and for programs.
+//! Files that are not sent: the reasons are reported without being requested, for people and for
+//! programs.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -14,8 +15,8 @@ fn steps(run: &Run, name: &str) -> Vec<Value> {
         .out
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    let is_it = |told: &Value| told["type"] == "transfer" && told["step"] == name;
-    lines.filter(is_it).collect()
+    let is_step = |step: &Value| step["type"] == "transfer" && step["step"] == name;
+    lines.filter(is_step).collect()
 }
 
 #[tokio::test]
@@ -31,12 +32,16 @@ async fn what_an_agent_wrote_through_links_is_told_also_if_other_files_come() {
     called
         .await
         .ok()
-        .says("not sent: ")
-        .says(names)
-        .says("offers no files");
+        .stderr_has("not sent: ")
+        .stderr_has(names)
+        .stderr_has("offers no files");
     fs::write(project(&cli).join("more"), "").unwrap();
     let called = cli.run(&["call", "amy", "bob's", "--with-files", "--client", "bob"]);
-    called.await.ok().says(names).says("1 file (5 bytes)");
+    called
+        .await
+        .ok()
+        .stderr_has(names)
+        .stderr_has("1 file (5 bytes)");
 }
 
 #[tokio::test]
@@ -48,17 +53,17 @@ async fn files_over_the_limit_are_no_success_and_the_reason_is_told() {
         .run(&["call", "amy", "go", "--with-files"])
         .await
         .code(6);
-    let called = called.says("no files are offered: the folder has more than 5000 files");
+    let called = called.stderr_has("no files are offered: the folder has more than 5000 files");
     assert!(
         !called.err.contains("the agent offers no files"),
         "{called:?}"
     );
     let called = cli.run(&["call", "amy", "go", "--with-files", "--json"]);
     let called = called.await.code(6);
-    let told = steps(&called, "left_out");
+    let step = steps(&called, "left_out");
     assert!(
-        told[0]["why"].as_str().unwrap().contains("5000"),
-        "{told:?}"
+        step[0]["why"].as_str().unwrap().contains("5000"),
+        "{step:?}"
     );
 }
 
@@ -72,8 +77,8 @@ async fn files_that_are_never_sent_are_named_and_that_is_no_failure() {
     )
     .await;
     let called = cli.run(&["call", "amy", "go", "--with-files"]).await.ok();
-    let called = called.says(r#"not sent: never sent: ".env.local", "build/", "dist/""#);
-    called.says("the agent offers no files");
+    let called = called.stderr_has(r#"not sent: never sent: ".env.local", "build/", "dist/""#);
+    called.stderr_has("the agent offers no files");
 }
 
 fn give(folder: &Path, names: &[&str]) {
@@ -97,8 +102,8 @@ async fn what_of_a_folder_is_not_sent_ahead_is_told_by_reason_and_name() {
     let called = cli.run(&["call", "amy", "go", "--upload", "given"]).await;
     let called = called
         .ok()
-        .says(&format!("not sent: {why}"))
-        .says("sent 2 files");
+        .stderr_has(&format!("not sent: {why}"))
+        .stderr_has("sent 2 files");
     assert_eq!(called.out, "10:30 log.txt\ngood\n");
     let called = cli
         .run(&["call", "amy", "go", "--upload", "given", "--json"])
@@ -112,8 +117,8 @@ async fn what_of_a_folder_is_not_sent_ahead_is_told_by_reason_and_name() {
         .await
         .code(2);
     called
-        .says(r#""a:b" (begins like that of a drive)"#)
-        .says("no files to send");
+        .stderr_has(r#""a:b" (begins like that of a drive)"#)
+        .stderr_has("no files to send");
 }
 
 #[tokio::test]
@@ -123,7 +128,7 @@ async fn the_same_call_again_finds_nothing_in_the_way() {
     let _amy = amy(&cli, "echo same > a.txt").await;
     for _ in 0..2 {
         let called = cli.run(&["call", "amy", "go", "--with-files"]).await.ok();
-        called.says("1 file (5 bytes)");
+        called.stderr_has("1 file (5 bytes)");
     }
     assert_eq!(files(&cli.home().join("amy-files"))["a.txt"], b"same\n");
 }
@@ -132,7 +137,7 @@ async fn the_same_call_again_finds_nothing_in_the_way() {
 async fn a_reader_that_goes_away_does_not_stop_the_files() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    // It says more than fits into a pipe that nobody reads.
+    // The output exceeds the capacity of an unread pipe.
     let _amy = amy(&cli, "seq 100000; echo made > a.txt").await;
     for json in [&[][..], &["--json"]] {
         let mut command = cli.command(&[&["call", "amy", "go", "--with-files"], json].concat());
@@ -155,7 +160,7 @@ async fn a_place_that_is_no_folder_is_told_before_anything_is_done() {
         let called = cli
             .run(&["call", "amy", "go", "--with-files", "--out", out])
             .await;
-        called.code(2).says("is not a folder");
+        called.code(2).stderr_has("is not a folder");
     }
     assert!(
         !project(&cli).join(".bridge-clients").exists(),

@@ -1,4 +1,5 @@
-//! What people are told of peers: who is meant, who may not, who is refused, and what to do then.
+//! Messages about peers for the user: ambiguous names, missing permissions, blocked peers, and the
+//! remedies.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use super::{NOBODY, hub};
 use crate::raw::{RawPeer, card, register};
 use crate::run::Cli;
 
-/// A card that shows nothing.
+/// A card without skills.
 fn closed(name: &str) -> Value {
     json!({"name": name, "version": "1", "description": "For some.", "skills": []})
 }
@@ -30,7 +31,7 @@ async fn the_id_of_an_agent_on_the_hub_names_its_peer() {
     cli.run(&["p2p", "card", "weather@wUpT3WyJGkoj"])
         .await
         .code(3)
-        .says("weather@wUpT3WyJGkoj");
+        .stderr_has("weather@wUpT3WyJGkoj");
 }
 
 #[tokio::test]
@@ -42,21 +43,24 @@ async fn whoever_is_shown_no_skills_is_told_who_it_is() {
     let refused = cli.run(&["p2p", "delegate", "--skill", "sum", "1"]).await;
     refused
         .code(4)
-        .says("only to peers that it allows")
-        .says("your peer id is 12D3KooW")
-        .says("--key");
+        .stderr_has("only to peers that it allows")
+        .stderr_has("your peer id is 12D3KooW")
+        .stderr_has("--key");
     let mut open = RawPeer::streaming(card("open", "sum", "/sum")).await;
     open.register(&hub, "open", "sum").await;
     let run = cli.start(&["p2p", "delegate", "--skill", "sum", "1"]);
-    let mut work = open.work().await;
-    work.say("{\"type\":\"result\",\"data\":\"3\"}\n").await;
+    let mut work = open.next_handoff().await;
+    work.send_text("{\"type\":\"result\",\"data\":\"3\"}\n")
+        .await;
     work.end().await;
     run.end()
         .await
         .ok()
-        .says("skipped: the peer shows its skills");
+        .stderr_has("skipped: the peer shows its skills");
     let shown = cli.run(&["p2p", "card", "guarded"]).await.ok();
-    shown.says("your peer id is 12D3KooW").says("--key FILE");
+    shown
+        .stderr_has("your peer id is 12D3KooW")
+        .stderr_has("--key FILE");
 }
 
 #[tokio::test]
@@ -66,10 +70,12 @@ async fn agents_of_peers_are_asked_for_at_the_peer_itself() {
     let weather = RawPeer::streaming(card("weather", "forecast", "/forecast")).await;
     let agent = weather.join(&hub, "weather").await;
     let shown = cli.run(&["p2p", "card", "hub"]).await.ok();
-    shown.says("shows agents of its peers").says("no peer");
+    shown
+        .stderr_has("shows agents of its peers")
+        .stderr_has("no peer");
     let path = format!("/agents/{agent}/forecast");
     let refused = cli.run(&["p2p", "handoff", "hub", "POST", &path]).await;
-    refused.code(3).says("hand off to the peer itself");
+    refused.code(3).stderr_has("hand off to the peer itself");
 }
 
 #[tokio::test]
@@ -81,7 +87,7 @@ async fn a_blocked_peer_is_listed_nowhere_and_cannot_register_until_it_is_unbloc
     peer.register(&hub, "weather", "forecast").await;
     let mut watch = hub.watch(&agent);
     let blocked = cli.run(&["p2p", "block", &agent]).await.ok();
-    blocked.says(&format!("jackfield p2p unblock {}", peer.id()));
+    blocked.stderr_has(&format!("jackfield p2p unblock {}", peer.id()));
     watch.until_offline().await;
     assert!(!peers(&hub).await.contains(&peer.id()));
     let body = json!({"agent_name": "weather", "peer_id": peer.id(), "addrs": [peer.address()]});
@@ -89,9 +95,9 @@ async fn a_blocked_peer_is_listed_nowhere_and_cannot_register_until_it_is_unbloc
     let text = "this hub refuses this peer: its operator has blocked it";
     assert_eq!((status, refused), (403, json!({ "error": text })));
     let delegated = cli.run(&["p2p", "delegate", "--skill", "forecast", "x"]);
-    delegated.await.code(3).says("no matching peer");
+    delegated.await.code(3).stderr_has("no matching peer");
 
-    // Who is refused stays refused.
+    // A blocked peer stays blocked.
     let hub = hub.restart().await;
     let cli = Cli::new(&hub);
     let (status, _) = hub.web().post("/register", body.clone()).await;
@@ -111,7 +117,7 @@ async fn the_entry_of_a_peer_that_is_gone_is_removed_with_it() {
     let away = format!("/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}");
     register(&hub, NOBODY, &away, "away", "sum").await;
     let peer = format!("/p2p/{NOBODY}");
-    cli.run(&["rm", &peer]).await.ok().says("is removed");
+    cli.run(&["rm", &peer]).await.ok().stderr_has("is removed");
     assert!(!peers(&hub).await.contains(&NOBODY.to_owned()));
     cli.run(&["rm", &peer]).await.code(3);
 }
@@ -125,9 +131,10 @@ async fn a_call_names_the_skill_that_is_meant() {
     let mut peer = RawPeer::streaming(both).await;
     let agent = peer.join(&hub, "both").await;
     let run = Cli::new(&hub).start(&["call", &agent, "hi", "--skill", "second"]);
-    let mut work = peer.work().await;
+    let mut work = peer.next_handoff().await;
     assert_eq!(work.request["path"], "/second");
-    work.say("{\"type\":\"result\",\"data\":\"done\"}\n").await;
+    work.send_text("{\"type\":\"result\",\"data\":\"done\"}\n")
+        .await;
     work.end().await;
     assert_eq!(run.end().await.ok().out, "done\n");
 }
@@ -135,15 +142,16 @@ async fn a_call_names_the_skill_that_is_meant() {
 #[tokio::test]
 async fn words_of_several_lines_fill_the_path_of_a_peer_of_the_seed_and_no_word_is_no_answer() {
     let hub = hub().await;
-    let mut peer = RawPeer::of_the_seed(card("mute", "goal", "/{goal}")).await;
+    let mut peer = RawPeer::unary(card("mute", "goal", "/{goal}")).await;
     let agent = peer.join(&hub, "mute").await;
     let words = "plan a trip\nto Rome";
     let run = Cli::new(&hub).start(&["call", &agent, words]);
-    let work = peer.work().await;
+    let work = peer.next_handoff().await;
     assert_eq!(work.request["params"]["goal"], words);
     work.end().await;
     let run = run.end().await.code(6);
-    run.says("before its answer was complete").says("crashed");
+    run.stderr_has("before its answer was complete")
+        .stderr_has("crashed");
 }
 
 #[tokio::test]
@@ -152,20 +160,24 @@ async fn a_peer_that_ends_without_a_last_frame_has_failed_and_is_not_offline() {
     let mut peer = RawPeer::streaming(card("hasty", "sum", "/sum")).await;
     let agent = peer.join(&hub, "hasty").await;
     let run = Cli::new(&hub).start(&["call", &agent, "1"]);
-    let mut work = peer.work().await;
-    work.say("{\"type\":\"accepted\"}\n").await;
+    let mut work = peer.next_handoff().await;
+    work.send_text("{\"type\":\"accepted\"}\n").await;
     work.end().await;
     let run = run.end().await.code(6);
-    run.says("before its answer was complete").says("crashed");
+    run.stderr_has("before its answer was complete")
+        .stderr_has("crashed");
 }
 
 #[tokio::test]
 async fn what_is_missing_or_empty_is_named() {
     let cli = Cli::at("http://127.0.0.1:1");
     let missing = cli.run(&["p2p", "delegate", "Paris"]).await.code(2);
-    missing.says("--skill").says("--goal");
+    missing.stderr_has("--skill").stderr_has("--goal");
     let both = ["p2p", "delegate", "--skill", "a", "--goal", "b"];
-    cli.run(&both).await.code(2).says("cannot be used with");
+    cli.run(&both)
+        .await
+        .code(2)
+        .stderr_has("cannot be used with");
     let args = [
         "p2p",
         "handoff",
@@ -175,7 +187,11 @@ async fn what_is_missing_or_empty_is_named() {
         "--params",
         "city=",
     ];
-    cli.run(&args).await.code(2).says("\"city\"").says("empty");
+    cli.run(&args)
+        .await
+        .code(2)
+        .stderr_has("\"city\"")
+        .stderr_has("empty");
 }
 
 #[tokio::test]
@@ -189,7 +205,7 @@ async fn a_hub_has_a_name_of_its_own_among_peers() {
     assert!(shown.out.contains("name\tHarbour"), "{shown:?}");
 }
 
-/// What a peer gets that is no caller of this hub.
+/// Checks the hub's answers to a peer without permission to call.
 async fn expect_a_stranger(hub: &TestHub, peer: &RawPeer) {
     let shown = peer.ask(hub, None).await;
     assert_eq!(shown["skills"], json!([]), "{shown}");

@@ -1,4 +1,4 @@
-//! Playing the script with the real program at a terminal, and noting when each letter came.
+//! Runs the script with the real program at a terminal, and records the time of each letter.
 
 use std::{path::Path, time::Duration};
 
@@ -14,25 +14,25 @@ use crate::run::Cli;
 pub(super) const COLUMNS: u16 = 100;
 /// More lines than any command prints, so that none scrolls away.
 const LINES: u16 = 200;
-/// How long a command stands there before it is at work, and its end before the next one: time to read.
+/// Pauses after a typed command and after its end: time to read.
 const TYPED: Duration = Duration::from_millis(500);
 const READ: Duration = Duration::from_millis(1600);
-/// Where the pages have their hub, and so the picture.
+/// The hub address on the pages, and thus in the picture.
 const USUAL: &str = "127.0.0.1:7411";
 
-/// Text of one look that came at one moment.
+/// Text of one style and one time.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
-    /// Its look, as names of classes.
+    /// Style, as names of classes.
     pub(super) look: String,
     pub(super) text: String,
     pub(super) at: Duration,
 }
 
-/// One line of the terminal.
+/// A line of the terminal.
 pub(super) type Row = Vec<Span>;
 
-/// Plays the script from its beginning to its end.
+/// Runs the whole script.
 pub(super) async fn record(steps: &[Step]) -> Vec<Row> {
     let cli = Cli::at("");
     let mut hub = String::from(USUAL);
@@ -64,8 +64,7 @@ pub(super) async fn record(steps: &[Step]) -> Vec<Row> {
     rows
 }
 
-/// A line of the script as a shell runs it. The demo may not take the usual port while tests run, and nobody in it calls by
-/// themselves.
+/// A command of the script in a shell. The demo can't use the default port in tests, and makes no background calls.
 fn command(cli: &Cli, hub: &str, line: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_jackfield"));
     let folder = program.parent().expect("a file is in a folder");
@@ -94,7 +93,8 @@ fn prompt(command: &str, at: Duration) -> Row {
     vec![span("p", "$ "), span("b", command)]
 }
 
-/// What a program shows up to its end, or up to the line with these words. Its first moment is the one given.
+/// Records a program's output up to its end, or up to the line with this text. The first letters get the
+/// given time.
 async fn watch(terminal: &mut Terminal, until: Option<&str>, first: Duration) -> Vec<Row> {
     let mut parser = Parser::new(size(LINES), size(COLUMNS), 0);
     let mut cells: Vec<Vec<Span>> = Vec::new();
@@ -118,7 +118,7 @@ fn size(letters: u16) -> std::num::NonZeroU16 {
     std::num::NonZeroU16::new(letters).expect("more than none")
 }
 
-/// Notes which letters are others than before.
+/// Records the letters that changed.
 fn note(parser: &Parser, cells: &mut Vec<Vec<Span>>, now: Duration) {
     let screen = parser.screen();
     let blank = Span {
@@ -144,7 +144,7 @@ fn note(parser: &Parser, cells: &mut Vec<Vec<Span>>, now: Duration) {
     }
 }
 
-/// The look of a letter: bold, dim, and one of the eight colours.
+/// The style of a letter: bold, dim, and one of the eight colours.
 fn look(cell: &vt100::Cell) -> String {
     if cell.contents() == " " {
         return String::new();
@@ -169,7 +169,7 @@ fn text(row: &[Span]) -> String {
     row.iter().map(|span| span.text.as_str()).collect()
 }
 
-/// Letters that look alike and came together as one. A space looks like what is before it.
+/// Joins letters of the same style and time. A space takes the style of the letter before it.
 fn joined(cells: Vec<Span>) -> Row {
     let mut row = Row::new();
     for cell in cells {
@@ -190,12 +190,12 @@ fn joined(cells: Vec<Span>) -> Row {
     row
 }
 
-/// The tenth of a second that a moment belongs to: what comes within one comes together.
+/// The time in tenths of a second; letters of the same tenth appear together.
 pub(super) fn tenths(at: Duration) -> u128 {
     at.as_millis() / 100
 }
 
-/// Where a hub says that it is.
+/// The hub's address in its output.
 fn place(rows: &[Row]) -> String {
     let text: Vec<_> = rows.iter().map(|row| text(row)).collect();
     let text = text.join("\n");
@@ -204,7 +204,7 @@ fn place(rows: &[Row]) -> String {
     place.unwrap_or_default().to_owned()
 }
 
-/// A row in which the hub is where it usually is.
+/// Replaces the hub's address by the default one.
 fn moved(mut row: Row, hub: &str) -> Row {
     for span in &mut row {
         span.text = span.text.replace(hub, USUAL);

@@ -1,15 +1,16 @@
-//! What is typed for the picture.
+//! The typed commands of the picture.
 
 /// A command.
 #[derive(Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) command: String,
-    /// It goes on; its last line that is shown has these words. Without them it is waited for.
+    /// Text of the last shown line of a long-running command. Without this text, the recording
+    /// waits for the command's end.
     pub(super) until: Option<String>,
 }
 
 impl Step {
-    /// The steps of a script; its own words are in the script.
+    /// Parses the steps of a script; the syntax is described in the script.
     pub(super) fn all(script: &str) -> Vec<Self> {
         let mut steps: Vec<Self> = Vec::new();
         for line in script.lines() {

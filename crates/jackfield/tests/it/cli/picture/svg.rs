@@ -1,5 +1,5 @@
-//! Drawing: a dark window with real text in it. Each piece of text is hidden until its moment and then stays; where nothing
-//! moves, all of it is there from the beginning.
+//! Draws a dark window with real text. Each piece of text is hidden until its time and then stays; without animation,
+//! all text is visible from the beginning.
 
 use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 
@@ -10,15 +10,15 @@ const LETTER: usize = 840;
 const LINE: usize = 20;
 const MARGIN: usize = 24;
 const BAR: usize = 40;
-/// The longest that the picture may take; a slower recording is sped up.
+/// The maximum length of the animation; a slower recording is sped up.
 const LONGEST: Duration = Duration::from_secs(14);
 
-/// Colours of a dark window: enough contrast to be read, none that shouts.
+/// Colours of a dark window, with readable and calm contrast.
 const COLOURS: &str = "text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace;\
 fill:#d5dae3;white-space:pre}.b{font-weight:600;fill:#f4f6fa}.d{fill:#8b93a3}.p{fill:#7ee0a2}.r{fill:#ff8f84}.g{fill:#7ee0a2}\
 .y{fill:#f0c674}.l{fill:#7db8ff}.m{fill:#d3a6ff}.c{fill:#6fdfe0}.n{fill:#8b93a3;font-size:13px}";
 
-/// The picture.
+/// Draws the picture.
 pub(super) fn draw(rows: &[Row]) -> String {
     let width = usize::from(COLUMNS) * LETTER / 100 + 2 * MARGIN;
     let height = BAR + (rows.len() + 1) * LINE + MARGIN / 2;
@@ -58,18 +58,19 @@ pub(super) fn draw(rows: &[Row]) -> String {
     svg
 }
 
-/// How long the recording is, or may be if that is more.
+/// The length of the recording, or the maximum if larger.
 fn length(rows: &[Row]) -> Duration {
     let last = rows.iter().flatten().map(|span| span.at).max();
     last.unwrap_or_default().max(LONGEST)
 }
 
-/// When a piece is shown, in tenths of a second.
+/// The time of a piece, in tenths of a second.
 fn moment(span: &Span, length: Duration) -> u128 {
     tenths(span.at) * LONGEST.as_millis() / length.as_millis()
 }
 
-/// One rule for each moment. Hiding is the animation, so that without any everything is shown.
+/// One rule for each time. The animation hides text, so that without animation everything is
+/// visible.
 fn moments(rows: &[Row]) -> String {
     let length = length(rows);
     let moments = rows.iter().flatten().map(|span| moment(span, length));
@@ -128,7 +129,8 @@ fn unescaped(text: &str) -> String {
         .replace("&amp;", "&")
 }
 
-/// What a drawn picture shows, line by line: each letter in its column with its look, whenever it comes.
+/// The content of a drawn picture, line by line: each letter in its column with its style, regardless of
+/// its time.
 pub(super) fn letters(svg: &str) -> Vec<String> {
     let rows = svg.lines().filter(|line| line.starts_with("<text y="));
     let letters = |row: &str| {

@@ -1,37 +1,37 @@
-//! The agents among many tasks: they say something whenever there is nothing to hear.
+//! The agents of the random test: they send text whenever there is no frame to read.
 
 use jackfield_testkit::{Raw, bridge_register};
 use serde_json::Value;
 
-use super::World;
+use super::TestState;
 use crate::kill::{
     agent::{chunk, done, text},
-    dice::Dice,
     memory::Memory,
+    random::SeededRandom,
 };
 
-/// One connection of an agent.
+/// A connection of an agent.
 pub(super) struct Agent<'a> {
-    world: &'a World,
-    /// Of one that resumes.
+    state: &'a TestState,
+    /// For an agent that resumes.
     memory: Option<&'a mut Memory>,
     raw: Raw,
-    /// What it has not ended.
+    /// Unfinished requests.
     open: Vec<String>,
 }
 
 impl<'a> Agent<'a> {
-    pub(super) fn new(world: &'a World, raw: Raw, memory: Option<&'a mut Memory>) -> Self {
+    pub(super) fn new(state: &'a TestState, raw: Raw, memory: Option<&'a mut Memory>) -> Self {
         Self {
-            world,
+            state,
             memory,
             raw,
             open: Vec::new(),
         }
     }
 
-    /// Works until the connection is gone.
-    pub(super) async fn serve(mut self, id: &str, dice: &mut Dice) -> Option<()> {
+    /// Works until the connection is closed.
+    pub(super) async fn serve(mut self, id: &str, random: &mut SeededRandom) -> Option<()> {
         let first = match &self.memory {
             Some(memory) => memory.register(id),
             None => bridge_register(id),
@@ -47,18 +47,18 @@ impl<'a> Agent<'a> {
                 self.write(&frame).await?;
             }
         }
-        self.world.moment();
+        self.state.moment();
         loop {
             let has_words = !self.open.is_empty();
             tokio::select! {
                 biased;
-                frame = self.raw.wait_text() => self.hear(&frame?),
-                () = tokio::task::yield_now(), if has_words => self.say(dice).await?,
+                frame = self.raw.wait_text() => self.on_frame(&frame?),
+                () = tokio::task::yield_now(), if has_words => self.send_piece(random).await?,
             }
         }
     }
 
-    fn hear(&mut self, frame: &str) {
+    fn on_frame(&mut self, frame: &str) {
         let frame: Value = serde_json::from_str(frame).expect("JSON");
         if let Some(memory) = &mut self.memory
             && frame["type"] == "ack"
@@ -72,29 +72,29 @@ impl<'a> Agent<'a> {
             memory.begin(&request);
         }
         let before = self
-            .world
+            .state
             .seen
             .lock()
-            .said
+            .answers
             .insert(request.clone(), String::new());
         assert_eq!(before, None, "{request} is run twice");
-        self.world.moment();
+        self.state.moment();
         self.open.push(request);
     }
 
-    /// Says a word more in one of its answers, or ends it. Each has a word: one without, right after another of its session,
-    /// is taken for the end of that one.
-    async fn say(&mut self, dice: &mut Dice) -> Option<()> {
-        let at = usize::try_from(dice.roll(self.open.len() as u64)).expect("small");
-        let has_words = !self.world.seen.lock().said[&self.open[at]].is_empty();
-        let mut frame = if has_words && dice.roll(3) == 0 {
+    /// Adds a word to an answer, or ends the answer. Each answer has a word: an empty answer right after another of its
+    /// session would count as that answer's end.
+    async fn send_piece(&mut self, random: &mut SeededRandom) -> Option<()> {
+        let at = usize::try_from(random.below(self.open.len() as u64)).expect("small");
+        let has_words = !self.state.seen.lock().answers[&self.open[at]].is_empty();
+        let mut frame = if has_words && random.below(3) == 0 {
             done(&self.open.swap_remove(at), "")
         } else {
-            let word = format!("{} ", dice.roll(1000));
-            let mut seen = self.world.seen.lock();
-            let said = seen.said.get_mut(&self.open[at]);
-            said.expect("it works on it").push_str(&word);
-            chunk(&self.open[at], &word)
+            let piece = format!("{} ", random.below(1000));
+            let mut seen = self.state.seen.lock();
+            let answers = seen.answers.get_mut(&self.open[at]);
+            answers.expect("it works on it").push_str(&piece);
+            chunk(&self.open[at], &piece)
         };
         if let Some(memory) = &mut self.memory {
             frame = memory.keep(frame);

@@ -1,75 +1,75 @@
-//! What the agents do that the judges call: by the text of a message, and the same in every protocol. The judges'
-//! `promise.py` says it for them.
+//! Behaviour of the agents that the judges call: selected by the text of a message, and the same in every
+//! protocol. The judges' `promise.py` describes it.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;
 
-/// What lets `count` go on: a permit for each `release`.
+/// Continues `count`: a permit for each `release`.
 pub(super) type Releases = Arc<Semaphore>;
 
-/// How often `work` says something.
+/// Interval between the pieces of `work`.
 const PACE: Duration = Duration::from_millis(50);
-/// How often in all, if nobody cancels it.
+/// Number of pieces of `work` without a cancellation.
 const PATIENCE: usize = 200;
 
-/// The agent's end of a call, whatever its protocol.
-pub(super) trait Mouth {
-    /// Says a piece of the answer.
-    async fn say(&mut self, text: &str);
+/// The agent's end of a call, independent of the protocol.
+pub(super) trait Responder {
+    /// Sends a piece of the answer.
+    async fn send_text(&mut self, text: &str);
 
-    /// Asks the caller; nothing if the answer will come as a message of its own.
+    /// Asks the caller. Returns `None` if the answer will come as a separate message.
     async fn ask(&mut self, question: &str) -> Option<String>;
 
-    /// The bytes of the file in the message, where its protocol brings them.
+    /// The bytes of the message's file, if the protocol transports them.
     fn file(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Hands over a file, where its protocol can.
+    /// Sends a file, if the protocol supports it.
     async fn give(&mut self, _: Vec<u8>) {}
 }
 
-/// Answers a message. Who calls it drops it when the call is cancelled.
-pub(super) async fn answer(text: &str, mouth: &mut impl Mouth, releases: &Semaphore) {
+/// Answers a message. The caller drops the future when the call is cancelled.
+pub(super) async fn answer(text: &str, responder: &mut impl Responder, releases: &Semaphore) {
     match text {
         "hello" => {
-            mouth.say("Hello, ").await;
-            mouth.say("world").await;
+            responder.send_text("Hello, ").await;
+            responder.send_text("world").await;
         }
         "count" => {
-            count(1..=10, mouth).await;
+            count(1..=10, responder).await;
             releases.acquire().await.unwrap().forget();
-            count(11..=20, mouth).await;
+            count(11..=20, responder).await;
         }
         "release" => {
             releases.add_permits(1);
-            mouth.say("released").await;
+            responder.send_text("released").await;
         }
         "work" => {
             for _ in 0..PATIENCE {
-                mouth.say(". ").await;
+                responder.send_text(". ").await;
                 tokio::time::sleep(PACE).await;
             }
         }
         "ask" => {
-            if let Some(answer) = mouth.ask("Which colour?").await {
-                mouth.say(&format!("You said: {answer}")).await;
+            if let Some(answer) = responder.ask("Which colour?").await {
+                responder.send_text(&format!("You said: {answer}")).await;
             }
         }
         "file" => {
-            let mut bytes = mouth.file().unwrap_or_default();
-            let shown: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            mouth.say(&shown).await;
+            let mut bytes = responder.file().unwrap_or_default();
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            responder.send_text(&hex).await;
             bytes.reverse();
-            mouth.give(bytes).await;
+            responder.give(bytes).await;
         }
-        other => mouth.say(&format!("You said: {other}")).await,
+        other => responder.send_text(&format!("You said: {other}")).await,
     }
 }
 
-async fn count(numbers: std::ops::RangeInclusive<u32>, mouth: &mut impl Mouth) {
+async fn count(numbers: std::ops::RangeInclusive<u32>, responder: &mut impl Responder) {
     for number in numbers {
-        mouth.say(&format!("{number} ")).await;
+        responder.send_text(&format!("{number} ")).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Agents of Agora and of the bridge that write their frames by hand.
+//! Agents of Agora and of the bridge with hand-written frames.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-use super::behaviour::{Mouth, Releases, answer};
+use super::behaviour::{Releases, Responder, answer};
 
-/// How an agent writes its frames.
+/// The frame format of an agent.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Dialect {
     Agora,
     Bridge,
-    /// Of the bridge, with numbers in its frames, as the extension `resume` wants them.
+    /// The bridge with numbered frames, as the extension `resume` requires.
     Numbered,
 }
 
-/// What a frame of the hub brings.
-enum Heard {
+/// The meaning of a frame from the hub.
+enum HubMessage {
     Message(String),
     Answer(String),
     Cancel,
@@ -29,21 +29,23 @@ enum Heard {
 }
 
 impl Dialect {
-    fn heard(self, frame: &Value) -> Heard {
+    fn read_frame(self, frame: &Value) -> HubMessage {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match (self, frame["type"].as_str().unwrap_or_default()) {
-            (_, "cancel") => Heard::Cancel,
+            (_, "cancel") => HubMessage::Cancel,
             (Self::Agora, "message") if frame["payload"]["action"] == "answer" => {
-                Heard::Answer(text(&frame["payload"]["body"]["content"]))
+                HubMessage::Answer(text(&frame["payload"]["body"]["content"]))
             }
-            (Self::Agora, "message") => Heard::Message(text(&frame["payload"]["body"]["question"])),
-            (_, "message") => Heard::Message(text(&frame["content"])),
-            (_, "answer") => Heard::Answer(text(&frame["content"])),
-            _ => Heard::Nothing,
+            (Self::Agora, "message") => {
+                HubMessage::Message(text(&frame["payload"]["body"]["question"]))
+            }
+            (_, "message") => HubMessage::Message(text(&frame["content"])),
+            (_, "answer") => HubMessage::Answer(text(&frame["content"])),
+            _ => HubMessage::Nothing,
         }
     }
 
-    /// What names the call in the frames of both sides.
+    /// The call id in the frames of both sides.
     fn call_of(self, frame: &Value) -> String {
         let id = match self {
             Self::Agora => &frame["from"],
@@ -53,11 +55,11 @@ impl Dialect {
     }
 }
 
-/// One call that an agent works on.
+/// An open call of an agent.
 struct Work {
     dialect: Dialect,
     message: Value,
-    said: u64,
+    sent: u64,
     frames: mpsc::Sender<Value>,
     answers: mpsc::Receiver<String>,
 }
@@ -72,9 +74,9 @@ impl Work {
                 frame["session_id"] = self.message["session_id"].clone();
             }
         }
-        self.said += 1;
+        self.sent += 1;
         if let Dialect::Numbered = self.dialect {
-            frame["seq"] = self.said.into();
+            frame["seq"] = self.sent.into();
         }
         // The agent may be gone.
         self.frames.send(frame).await.ok();
@@ -89,8 +91,8 @@ impl Work {
     }
 }
 
-impl Mouth for Work {
-    async fn say(&mut self, text: &str) {
+impl Responder for Work {
+    async fn send_text(&mut self, text: &str) {
         let chunk = match self.dialect {
             Dialect::Agora => json!({"type": "reply_chunk", "stream_id": "s", "chunk": text}),
             Dialect::Bridge | Dialect::Numbered => json!({"type": "chunk", "delta": text}),
@@ -112,8 +114,8 @@ impl Mouth for Work {
     }
 }
 
-/// Answers whatever comes, several calls at once, until the connection ends.
-pub(super) async fn run(mut line: Raw, dialect: Dialect, releases: Releases) {
+/// Answers every message, several calls at once, until the connection ends.
+pub(super) async fn run(mut connection: Raw, dialect: Dialect, releases: Releases) {
     let mut working = JoinSet::new();
     let mut calls: HashMap<String, (AbortHandle, mpsc::Sender<String>)> = HashMap::new();
     let (frames, mut written) = mpsc::channel(16);
@@ -121,21 +123,21 @@ pub(super) async fn run(mut line: Raw, dialect: Dialect, releases: Releases) {
         let text = tokio::select! {
             Some(frame) = written.recv() => {
                 let frame: Value = frame;
-                line.maybe_send_text(&frame.to_string()).await;
+                connection.maybe_send_text(&frame.to_string()).await;
                 continue;
             }
-            text = line.wait_text() => text,
+            text = connection.wait_text() => text,
         };
         let Some(text) = text else { return };
         let frame: Value = serde_json::from_str(&text).unwrap();
         let call = dialect.call_of(&frame);
-        match dialect.heard(&frame) {
-            Heard::Message(text) => {
+        match dialect.read_frame(&frame) {
+            HubMessage::Message(text) => {
                 let (answered, answers) = mpsc::channel(1);
                 let mut work = Work {
                     dialect,
                     message: frame,
-                    said: 0,
+                    sent: 0,
                     frames: frames.clone(),
                     answers,
                 };
@@ -146,17 +148,17 @@ pub(super) async fn run(mut line: Raw, dialect: Dialect, releases: Releases) {
                 });
                 calls.insert(call, (task, answered));
             }
-            Heard::Answer(text) => {
+            HubMessage::Answer(text) => {
                 if let Some((_, answered)) = calls.get(&call) {
                     answered.send(text).await.ok();
                 }
             }
-            Heard::Cancel => {
+            HubMessage::Cancel => {
                 if let Some((task, _)) = calls.remove(&call) {
                     task.abort();
                 }
             }
-            Heard::Nothing => {}
+            HubMessage::Nothing => {}
         }
     }
 }

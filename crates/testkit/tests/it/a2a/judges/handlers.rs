@@ -2,7 +2,7 @@
 
 use jackfield_sdk::{Agent, File, FileSource, Message, Reply};
 
-use super::behaviour::{Mouth, Releases, answer};
+use super::behaviour::{Releases, Responder, answer};
 
 /// How an agent asks.
 #[derive(Debug, Clone, Copy)]
@@ -13,15 +13,15 @@ enum Asking {
     Ending,
 }
 
-/// One call that an agent works on.
+/// An open call of an agent.
 struct Work {
     asking: Asking,
     message: Message,
     reply: Reply,
 }
 
-impl Mouth for Work {
-    async fn say(&mut self, text: &str) {
+impl Responder for Work {
+    async fn send_text(&mut self, text: &str) {
         // The call may be over.
         self.reply.text(text).await.ok();
     }
@@ -30,7 +30,7 @@ impl Mouth for Work {
         match self.asking {
             Asking::Waiting => Some(self.reply.ask(question).await.ok()?.text),
             Asking::Ending => {
-                self.say(question).await;
+                self.send_text(question).await;
                 self.reply.input_required();
                 None
             }
@@ -65,7 +65,7 @@ fn agent(id: &str, asking: Asking, releases: Releases) -> Agent {
     })
 }
 
-/// An agent that asks while it works.
+/// An agent that asks during its turn.
 pub(super) fn waiting(id: &str, releases: Releases) -> Agent {
     agent(id, Asking::Waiting, releases)
 }

@@ -1,4 +1,4 @@
-//! The published Rust client of version 1.0. It is part of this test, so it always judges.
+//! The published Rust client of version 1.0. It's a dependency of this test, so it always runs.
 
 mod followed;
 mod promises;
@@ -19,11 +19,11 @@ use a2a_grpc::GrpcTransportFactory;
 use jackfield_testkit::SOON;
 use serde_json::Value;
 
-use super::Cast;
+use super::AgentsFixture;
 
 type Stream = BoxStream<'static, Result<StreamResponse, A2AError>>;
 
-/// A message of the user, which goes on with a task if one is given. The configuration is as JSON names it.
+/// A user message, which continues a task if given. The configuration is the protocol's JSON.
 fn request(text: &str, task: Option<&Task>, configuration: Option<Value>) -> SendMessageRequest {
     let mut message = Message::new(Role::User, vec![Part::text(text)]);
     message.task_id = task.map(|task| task.id.clone());
@@ -38,7 +38,7 @@ fn request(text: &str, task: Option<&Task>, configuration: Option<Value>) -> Sen
     }
 }
 
-/// One agent by one transport.
+/// An agent with a transport.
 struct Called {
     factory: A2AClientFactory,
     card: AgentCard,
@@ -47,7 +47,7 @@ struct Called {
 }
 
 impl Called {
-    /// The client chooses among what the card offers, and this transport is what it likes best.
+    /// Connects by this transport, which must be on the card.
     async fn connect(card: AgentCard, transport: &'static str) -> Self {
         let factory = A2AClientFactory::builder()
             .register(Arc::new(GrpcTransportFactory::new()))
@@ -62,13 +62,13 @@ impl Called {
         }
     }
 
-    /// The old client is gone afterwards, and so are the connections of gRPC.
+    /// Replaces the client; the old client's gRPC connections are closed.
     async fn reconnect(&mut self) {
         self.client = connected(&self.factory, &self.card, self.transport).await;
     }
 
-    /// A client that shows a token.
-    async fn somebody(&self) -> A2AClient<Box<dyn Transport>> {
+    /// A client with a token.
+    async fn authenticated_client(&self) -> A2AClient<Box<dyn Transport>> {
         let client = connected(&self.factory, &self.card, self.transport).await;
         client.with_interceptors(vec![Arc::new(AuthInterceptor::bearer("any"))])
     }
@@ -82,7 +82,7 @@ impl Called {
         }
     }
 
-    async fn say(&self, text: &str) -> Task {
+    async fn send_text(&self, text: &str) -> Task {
         self.send(&request(text, None, None)).await
     }
 
@@ -131,8 +131,7 @@ async fn connected(
     client
 }
 
-/// Says what is judged, so that a failure shows where it was. It waits long, since that only matters when something
-/// is broken.
+/// Runs a promise and prints its name on failure. The timeout is long, since only a defect reaches it.
 async fn kept(name: &str, promise: impl Future<Output = ()>) {
     println!("  {name}");
     let in_time = tokio::time::timeout(SOON, promise).await;
@@ -140,12 +139,12 @@ async fn kept(name: &str, promise: impl Future<Output = ()>) {
 }
 
 async fn judge(transports: &[&'static str]) {
-    let cast = Cast::start().await;
+    let fixture = AgentsFixture::start().await;
     let cards = AgentCardResolver::new(None);
-    for id in cast.agents.iter().chain(&cast.asking) {
+    for id in fixture.agents.iter().chain(&fixture.asking) {
         for transport in transports {
             println!("{id} by {transport}");
-            let card = cards.resolve(&cast.url(id)).await.unwrap();
+            let card = cards.resolve(&fixture.url(id)).await.unwrap();
             let mut called = Called::connect(card, transport).await;
             kept("one-shot", promises::one_shot(&called)).await;
             kept("streamed", promises::streamed(&called)).await;
@@ -156,7 +155,7 @@ async fn judge(transports: &[&'static str]) {
             kept("pushed", promises::pushed(&called)).await;
             kept("extended card", promises::extended(&called)).await;
             kept("refused", promises::refused(&called)).await;
-            if cast.asking.contains(id) {
+            if fixture.asking.contains(id) {
                 kept("asked", promises::asked(&called)).await;
             }
         }

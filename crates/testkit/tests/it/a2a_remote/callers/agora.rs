@@ -1,18 +1,18 @@
-//! An agent of Agora.
+//! An Agora agent as caller.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 
-use super::{Caller, Ended, Questions, Told, piece, text};
+use super::{Caller, CallerEvent, Ended, Questions, piece, text};
 use crate::a2a_remote::server::ACTOR;
 
 pub(crate) struct Agora {
     line: Raw,
     calls: usize,
     ask: Value,
-    /// The end, where it came with the answer.
+    /// The end, if it arrived with the answer.
     end: Option<Ended>,
-    heard: Vec<Value>,
+    raw_events: Vec<Value>,
 }
 
 impl Agora {
@@ -31,41 +31,41 @@ impl Caller for Agora {
             calls: 0,
             ask: Value::Null,
             end: None,
-            heard: Vec::new(),
+            raw_events: Vec::new(),
         }
     }
 
     async fn begin(&mut self, text: &str) {
         self.calls += 1;
-        self.heard.clear();
+        self.raw_events.clear();
         let body = json!({"question": text});
         let payload = json!({"action": "query", "body": body, "request_id": self.request()});
         let send = json!({"type": "send", "to": ACTOR, "payload": payload});
         self.line.send(send).await;
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> CallerEvent {
         if let Some(end) = self.end.take() {
-            return Told::Ended(end);
+            return CallerEvent::Ended(end);
         }
         let frame = self.line.frame().await;
-        self.heard.push(frame.clone());
+        self.raw_events.push(frame.clone());
         let ask = &frame["payload"]["input_required"];
         match frame["type"].as_str().unwrap() {
             "reply_chunk" => piece(&frame["kind"], text(&frame["chunk"])),
             "reply" | "reply_end" if ask.is_object() => {
                 self.ask = ask["id"].clone();
-                Told::Asked
+                CallerEvent::Asked
             }
-            "reply" if frame["stream"] == true => Told::Other,
+            "reply" if frame["stream"] == true => CallerEvent::Other,
             // An answer without chunks.
             "reply" => {
                 self.end = Some(Ended::Done);
-                Told::Text(text(&frame["payload"]["body"]["answer"]))
+                CallerEvent::Text(text(&frame["payload"]["body"]["answer"]))
             }
-            "reply_end" => Told::Ended(Ended::Done),
-            "error" if frame["code"] == "cancelled" => Told::Ended(Ended::Cancelled),
-            "error" => Told::Ended(Ended::Failed(text(&frame["message"]))),
+            "reply_end" => CallerEvent::Ended(Ended::Done),
+            "error" if frame["code"] == "cancelled" => CallerEvent::Ended(Ended::Cancelled),
+            "error" => CallerEvent::Ended(Ended::Failed(text(&frame["message"]))),
             _ => panic!("{frame}"),
         }
     }
@@ -82,7 +82,7 @@ impl Caller for Agora {
         self.line.send(send).await;
     }
 
-    fn heard(&self) -> &[Value] {
-        &self.heard
+    fn raw_events(&self) -> &[Value] {
+        &self.raw_events
     }
 }

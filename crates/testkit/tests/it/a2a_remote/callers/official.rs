@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use self::version::{One, Version, Zero3};
-use super::{Caller, Ended, Questions, Told, text};
+use super::{Caller, CallerEvent, Ended, Questions, text};
 use crate::a2a_remote::server::ACTOR;
 
 pub(crate) type V03 = Official<Zero3>;
@@ -19,13 +19,13 @@ pub(crate) struct Official<V> {
     web: Web,
     events: Option<Events>,
     task: Option<String>,
-    /// The artifacts of which a piece has come.
+    /// Artifacts with at least one received piece.
     artifacts: HashSet<String>,
-    heard: Vec<Value>,
+    raw_events: Vec<Value>,
     version: PhantomData<V>,
 }
 
-/// The words of some parts.
+/// The joined text of parts.
 fn words(parts: &Value) -> String {
     let parts = parts.as_array().into_iter().flatten();
     parts.map(|part| text(&part["text"])).collect()
@@ -46,12 +46,12 @@ impl<V: Version> Official<V> {
         request.json(&json!({"jsonrpc": "2.0", "id": "1", "method": method, "params": params}))
     }
 
-    /// Sends a message as it is, and gives what is answered.
+    /// Sends a message unchanged, and returns the result.
     pub(crate) async fn send(&mut self, message: Value) -> Value {
         let request = self.call(V::SEND, &json!({"message": message}));
         let (status, answer) = jackfield_testkit::answer(request).await;
         assert_eq!(status, 200, "{answer}");
-        self.heard = vec![answer.clone()];
+        self.raw_events = vec![answer.clone()];
         V::item(answer["result"].clone())
     }
 
@@ -65,15 +65,15 @@ impl<V: Version> Official<V> {
         self.events = Some(Events::of(request).await);
     }
 
-    fn status(status: &Value) -> Told {
+    fn status(status: &Value) -> CallerEvent {
         let message = words(&status["message"]["parts"]);
         match V::state(status).as_str() {
-            "submitted" | "working" if message.is_empty() => Told::Other,
-            "submitted" | "working" => Told::Status(message),
-            "input-required" => Told::Asked,
-            "completed" => Told::Ended(Ended::Done),
-            "canceled" => Told::Ended(Ended::Cancelled),
-            "failed" | "rejected" => Told::Ended(Ended::Failed(message)),
+            "submitted" | "working" if message.is_empty() => CallerEvent::Other,
+            "submitted" | "working" => CallerEvent::Status(message),
+            "input-required" => CallerEvent::Asked,
+            "completed" => CallerEvent::Ended(Ended::Done),
+            "canceled" => CallerEvent::Ended(Ended::Cancelled),
+            "failed" | "rejected" => CallerEvent::Ended(Ended::Failed(message)),
             other => panic!("{other}"),
         }
     }
@@ -89,30 +89,33 @@ impl<V: Version> Caller for Official<V> {
             events: None,
             task: None,
             artifacts: HashSet::new(),
-            heard: Vec::new(),
+            raw_events: Vec::new(),
             version: PhantomData,
         }
     }
 
     async fn begin(&mut self, text: &str) {
-        self.heard.clear();
+        self.raw_events.clear();
         self.artifacts.clear();
         self.task = None;
         self.stream(V::message(text)).await;
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> CallerEvent {
         let result = self.events.as_mut().unwrap().next().await;
-        self.heard.push(result.clone());
+        self.raw_events.push(result.clone());
         let item = V::item(result["result"].clone());
         if let Some(task) = item.get("task") {
-            assert!(self.heard.len() == 1, "a task comes first only: {item}");
+            assert!(
+                self.raw_events.len() == 1,
+                "a task comes first only: {item}"
+            );
             self.task = Some(text(&task["id"]));
-            return Told::Other;
+            return CallerEvent::Other;
         }
         if let Some(message) = item.get("message") {
-            assert!(self.heard.len() == 1, "a message comes alone: {item}");
-            return Told::Text(words(&message["parts"]));
+            assert!(self.raw_events.len() == 1, "a message comes alone: {item}");
+            return CallerEvent::Text(words(&message["parts"]));
         }
         if let Some(update) = item.get("statusUpdate") {
             return Self::status(&update["status"]);
@@ -127,8 +130,8 @@ impl<V: Version> Caller for Official<V> {
             "only the first piece of an artifact is no appended one: {item}"
         );
         match words(&update["artifact"]["parts"]) {
-            words if words.is_empty() => Told::Other,
-            words => Told::Text(words),
+            words if words.is_empty() => CallerEvent::Other,
+            words => CallerEvent::Text(words),
         }
     }
 
@@ -147,12 +150,12 @@ impl<V: Version> Caller for Official<V> {
         message["taskId"] = self.task.clone().into();
         let ended = self.events.as_mut().unwrap().maybe_next().await;
         assert_eq!(ended, None, "a stream ends with a question");
-        self.heard.clear();
+        self.raw_events.clear();
         self.stream(message).await;
     }
 
-    fn heard(&self) -> &[Value] {
-        &self.heard
+    fn raw_events(&self) -> &[Value] {
+        &self.raw_events
     }
 
     async fn once(&mut self, text: &str) -> (String, Ended) {
@@ -162,7 +165,7 @@ impl<V: Version> Caller for Official<V> {
         }
         let task = &item["task"];
         match Self::status(&task["status"]) {
-            Told::Ended(end) => (made(task), end),
+            CallerEvent::Ended(end) => (made(task), end),
             other => panic!("{other:?}: {item}"),
         }
     }

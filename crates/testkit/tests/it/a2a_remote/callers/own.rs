@@ -3,7 +3,7 @@
 use jackfield_testkit::{Events, TestHub, Web};
 use serde_json::{Value, json};
 
-use super::{Caller, Ended, Questions, Told, piece, text};
+use super::{Caller, CallerEvent, Ended, Questions, piece, text};
 use crate::a2a_remote::server::ACTOR;
 
 pub(crate) struct Own {
@@ -11,7 +11,7 @@ pub(crate) struct Own {
     events: Option<Events>,
     call: String,
     ask: Value,
-    heard: Vec<Value>,
+    raw_events: Vec<Value>,
 }
 
 fn calls() -> String {
@@ -28,30 +28,30 @@ impl Caller for Own {
             events: None,
             call: String::new(),
             ask: Value::Null,
-            heard: Vec::new(),
+            raw_events: Vec::new(),
         }
     }
 
     async fn begin(&mut self, text: &str) {
-        self.heard.clear();
+        self.raw_events.clear();
         let mut events = self.web.stream(&calls(), json!({"text": text})).await;
         self.call = super::text(&events.next().await["id"]);
         self.events = Some(events);
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> CallerEvent {
         let data = self.events.as_mut().unwrap().next().await;
-        self.heard.push(data.clone());
+        self.raw_events.push(data.clone());
         match data["type"].as_str().unwrap() {
             "chunk" => piece(&data["kind"], text(&data["text"])),
             "ask" => {
                 self.ask = data["id"].clone();
-                Told::Asked
+                CallerEvent::Asked
             }
-            "done" => Told::Ended(Ended::Done),
-            "cancelled" => Told::Ended(Ended::Cancelled),
-            "failed" => Told::Ended(Ended::Failed(text(&data["message"]))),
-            _ => Told::Other,
+            "done" => CallerEvent::Ended(Ended::Done),
+            "cancelled" => CallerEvent::Ended(Ended::Cancelled),
+            "failed" => CallerEvent::Ended(Ended::Failed(text(&data["message"]))),
+            _ => CallerEvent::Other,
         }
     }
 
@@ -68,14 +68,14 @@ impl Caller for Own {
         assert_eq!(status, 204, "{answer}");
     }
 
-    fn heard(&self) -> &[Value] {
-        &self.heard
+    fn raw_events(&self) -> &[Value] {
+        &self.raw_events
     }
 
     async fn once(&mut self, text: &str) -> (String, Ended) {
         let body = json!({"text": text, "stream": false});
         let (status, answer) = self.web.post(&calls(), body).await;
-        self.heard = vec![answer.clone()];
+        self.raw_events = vec![answer.clone()];
         match status {
             200 => (super::text(&answer["text"]), Ended::Done),
             _ => (

@@ -3,14 +3,14 @@
 use jackfield_testkit::{Events, TestHub, Web};
 use serde_json::{Value, json};
 
-use super::{Caller, Ended, Questions, Told, piece, text};
+use super::{Caller, CallerEvent, Ended, Questions, piece, text};
 use crate::a2a_remote::server::ACTOR;
 
 pub(crate) struct Platform {
     web: Web,
     events: Option<Events>,
     calls: usize,
-    heard: Vec<Value>,
+    raw_events: Vec<Value>,
 }
 
 impl Platform {
@@ -21,34 +21,36 @@ impl Platform {
 
 impl Caller for Platform {
     const NAME: &'static str = "the platform";
-    const QUESTIONS: Questions = Questions::Told;
+    const QUESTIONS: Questions = Questions::Shown;
 
     async fn join(hub: &TestHub) -> Self {
         Self {
             web: hub.platform(),
             events: None,
             calls: 0,
-            heard: Vec::new(),
+            raw_events: Vec::new(),
         }
     }
 
     async fn begin(&mut self, text: &str) {
         self.calls += 1;
-        self.heard.clear();
+        self.raw_events.clear();
         let mut body = self.names();
         body["content"] = text.into();
         self.events = Some(self.web.stream("/api/relay", body).await);
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> CallerEvent {
         let data = self.events.as_mut().unwrap().next().await;
-        self.heard.push(data.clone());
+        self.raw_events.push(data.clone());
         match data["type"].as_str().unwrap() {
             "chunk" => piece(&data["kind"], text(&data["delta"])),
-            "done" => Told::Ended(Ended::Done),
-            "error" if data["message"] == "Request cancelled" => Told::Ended(Ended::Cancelled),
-            "error" => Told::Ended(Ended::Failed(text(&data["message"]))),
-            _ => Told::Other,
+            "done" => CallerEvent::Ended(Ended::Done),
+            "error" if data["message"] == "Request cancelled" => {
+                CallerEvent::Ended(Ended::Cancelled)
+            }
+            "error" => CallerEvent::Ended(Ended::Failed(text(&data["message"]))),
+            _ => CallerEvent::Other,
         }
     }
 
@@ -61,7 +63,7 @@ impl Caller for Platform {
         unreachable!("it is told only");
     }
 
-    fn heard(&self) -> &[Value] {
-        &self.heard
+    fn raw_events(&self) -> &[Value] {
+        &self.raw_events
     }
 }

@@ -1,20 +1,20 @@
-//! A caller of the seed's dialect.
+//! A caller of Agno's dialect.
 
 use jackfield_testkit::{Events, TestHub, Web};
 use serde_json::{Value, json};
 
-use super::{Caller, Ended, Questions, Told, piece, text};
+use super::{Caller, CallerEvent, Ended, Questions, piece, text};
 use crate::a2a_remote::server::ACTOR;
 
 pub(crate) struct Seed {
     web: Web,
     events: Option<Events>,
     calls: usize,
-    heard: Vec<Value>,
+    raw_events: Vec<Value>,
 }
 
 impl Seed {
-    /// The next request of a conversation.
+    /// The next request of a session.
     fn request(&mut self, text: &str) -> Value {
         self.calls += 1;
         let id = format!("m-{}", self.calls);
@@ -27,36 +27,36 @@ impl Seed {
 impl Caller for Seed {
     const NAME: &'static str = "a caller of the seed's dialect";
     const QUESTIONS: Questions = Questions::Fatal;
-    const HEARS_CANCEL: bool = false;
+    const RECEIVES_CANCEL: bool = false;
 
     async fn join(hub: &TestHub) -> Self {
         Self {
             web: hub.web(),
             events: None,
             calls: 0,
-            heard: Vec::new(),
+            raw_events: Vec::new(),
         }
     }
 
     async fn begin(&mut self, text: &str) {
-        self.heard.clear();
+        self.raw_events.clear();
         let request = self.request(text);
         self.events = Some(self.web.stream("/a2a/message/stream", request).await);
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> CallerEvent {
         let event = self.events.as_mut().unwrap().maybe_next().await.unwrap();
         let data = event.data;
-        self.heard.push(data.clone());
+        self.raw_events.push(data.clone());
         match event.event.as_deref().unwrap() {
             "task_update" => piece(&data["kind"], text(&data["delta"])),
-            "task_completed" => Told::Ended(Ended::Done),
-            "error" => Told::Ended(Ended::Failed(text(&data["error"]["message"]))),
+            "task_completed" => CallerEvent::Ended(Ended::Done),
+            "error" => CallerEvent::Ended(Ended::Failed(text(&data["error"]["message"]))),
             other => panic!("{other}: {data}"),
         }
     }
 
-    /// It can only leave.
+    /// Disconnects, since the protocol has no cancel.
     async fn cancel(&mut self) {
         self.events = None;
     }
@@ -65,14 +65,14 @@ impl Caller for Seed {
         unreachable!("its call fails");
     }
 
-    fn heard(&self) -> &[Value] {
-        &self.heard
+    fn raw_events(&self) -> &[Value] {
+        &self.raw_events
     }
 
     async fn once(&mut self, text: &str) -> (String, Ended) {
         let request = self.request(text);
         let (status, answer) = self.web.post("/a2a/message/send", request).await;
-        self.heard = vec![answer.clone()];
+        self.raw_events = vec![answer.clone()];
         let task = &answer["result"]["task"];
         if status != 200 {
             let message = super::text(&answer["error"]["message"]);

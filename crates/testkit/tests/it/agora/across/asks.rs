@@ -1,4 +1,4 @@
-//! Questions of an agent, both ways; parents and loops.
+//! Questions in both directions; parent calls and loops.
 
 use jackfield_core::{
     call::Reply,
@@ -39,27 +39,27 @@ async fn an_agora_caller_is_asked_and_answers_by_ask_id() {
         caller.send(send.clone()).await;
         let serving = fake.call().await;
         serving.ask(question());
-        let asked = caller.frame().await;
-        assert_eq!(asked["type"], "reply");
+        let ask_frame = caller.frame().await;
+        assert_eq!(ask_frame["type"], "reply");
         assert_eq!(
-            asked["payload"]["input_required"],
+            ask_frame["payload"]["input_required"],
             json!({"id": "q-1", "kind": "input", "text": "which city?", "schema": {"type": "string"}})
         );
-        // It can be matched: by the request, or by the stream.
+        // Callers can match the question by request or by stream.
         assert_eq!(
-            asked["payload"]["request_id"],
+            ask_frame["payload"]["request_id"],
             send["payload"]["request_id"]
         );
-        assert_eq!(asked["stream_id"], send["stream_id"]);
+        assert_eq!(ask_frame["stream_id"], send["stream_id"]);
         caller.send(answer.clone()).await;
         caller.expect_nothing().await;
         let mut inputs = Vec::new();
         serving.input().take(&mut inputs, usize::MAX);
-        let said = Answer {
+        let first_answer = Answer {
             content: Some("Rome".to_owned()),
             ..Answer::default()
         };
-        assert_eq!(inputs, [Input::Answer("q-1".to_owned(), said)]);
+        assert_eq!(inputs, [Input::Answer("q-1".to_owned(), first_answer)]);
         // The first answer wins.
         caller.send(answer).await;
         assert_eq!(caller.frame().await["code"], "conflict");
@@ -167,7 +167,7 @@ async fn a_named_parent_passes_its_cancel_on() {
     let hub = TestHub::start().await;
     let fake = FakeAgent::attach(hub.hub(), "fake");
     let mut agent = hub.agora("agent").await;
-    // Two open calls, so that the parent must be named.
+    // With two open calls the parent must be named.
     let first = hub
         .hub()
         .calls()

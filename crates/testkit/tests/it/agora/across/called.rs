@@ -1,4 +1,4 @@
-//! An agent of another door calls an Agora agent, which answers as it would answer an Agora agent.
+//! An agent of another door calls an Agora agent, which answers as for an Agora caller.
 
 use jackfield_core::{call::CallerHandle, hub::Request, principal::Principal};
 use jackfield_model::{
@@ -71,7 +71,7 @@ async fn the_message_says_who_calls_and_where_the_answer_goes() {
             "metadata": {"trace": "t"},
         })
     );
-    // The same id of somebody else's does not clash: the agent sees another one.
+    // Another caller's equal id doesn't clash: the agent sees a different id.
     let fake = Principal::local().as_agent(jackfield_model::AgentId::parse("someone").unwrap());
     let mut request = Request::new(
         fake,
@@ -115,8 +115,12 @@ async fn one_reply_may_have_many_shapes() {
         agent
             .send(json!({"type": "reply", "to": from, "payload": payload}))
             .await;
-        let (said, end) = call.replies().finish().await;
-        assert_eq!((said.as_str(), end), (text, End::done()), "{payload}");
+        let (events_seen, end) = call.replies().finish().await;
+        assert_eq!(
+            (events_seen.as_str(), end),
+            (text, End::done()),
+            "{payload}"
+        );
     }
 }
 
@@ -151,7 +155,7 @@ async fn a_streamed_reply_keeps_its_kinds() {
         })
         .collect();
     assert_eq!(events[..2], [piece(ChunkKind::Thinking, "hm"), tool]);
-    // What the end repeats is a result, not said twice.
+    // A repeated text at the end is the result, and isn't appended to the text.
     assert_eq!(text, "it é is");
     let End::Done(done) = end else {
         panic!("{end:?}")
@@ -261,10 +265,10 @@ async fn a_task_that_failed_in_a_word_of_the_hubs_is_kept_as_it_was_told() {
             .send(json!({"type": "error", "to": to, "code": code, "message": "no"}))
             .await;
         task.over().await;
-        let told = Some(Failure::new(reason, "no"));
-        assert_eq!(task.record().failure, told);
+        let expected_failure = Some(Failure::new(reason, "no"));
+        assert_eq!(task.record().failure, expected_failure);
         let kept = hub.hub().tasks().find(&Principal::local(), task.id).await;
-        assert_eq!(kept.unwrap().record().failure, told);
+        assert_eq!(kept.unwrap().record().failure, expected_failure);
     }
 }
 
@@ -295,12 +299,12 @@ async fn an_agent_may_cancel_what_it_works_on() {
 #[tokio::test]
 async fn the_agent_is_told_when_the_caller_cancels_and_when_it_leaves() {
     let (hub, mut agent, call, to) = called().await;
-    let told = |call: &CallerHandle, to: &Value| json!({"type": "cancel", "from": to, "request_id": call.call().request.as_str()});
+    let cancel_of = |call: &CallerHandle, to: &Value| json!({"type": "cancel", "from": to, "request_id": call.call().request.as_str()});
     hub.hub()
         .calls()
         .cancel(&Principal::local(), call.call().id)
         .unwrap();
-    agent.expect(told(&call, &to)).await;
+    agent.expect(cancel_of(&call, &to)).await;
     assert_eq!(read(call.replies()).await.1, End::Cancelled);
 
     let call = hub
@@ -309,10 +313,10 @@ async fn the_agent_is_told_when_the_caller_cancels_and_when_it_leaves() {
         .open(fake_request("agent", "again"))
         .unwrap();
     let to = agent.frame().await["from"].clone();
-    let expected = told(&call, &to);
+    let expected = cancel_of(&call, &to);
     drop(call);
     agent.expect(expected).await;
-    // What it still says is dropped without a word, and touches no other call.
+    // Later frames are dropped silently, and affect no other call.
     let call = hub
         .hub()
         .calls()
@@ -340,7 +344,7 @@ async fn the_agent_is_told_when_the_caller_cancels_and_when_it_leaves() {
 async fn a_call_that_is_cancelled_before_the_agent_saw_it_is_never_shown() {
     let hub = TestHub::start().await;
     let mut agent = hub.agora("agent").await;
-    // One thread: the agent's session does not run in between.
+    // A single thread, so the agent's session doesn't run in between.
     for _ in 0..100 {
         drop(
             hub.hub()
@@ -372,7 +376,7 @@ async fn a_cancel_after_the_answer_is_not_shown_to_the_agent() {
 #[tokio::test]
 async fn why_an_agent_leaves_is_told_to_whoever_waits_for_it() {
     let left = "the agent disconnected before it said anything";
-    for (code, reason, told) in [
+    for (code, reason, ending) in [
         (
             1011,
             "no \u{1b}memory",
@@ -388,7 +392,7 @@ async fn why_an_agent_leaves_is_told_to_whoever_waits_for_it() {
             panic!("not failed");
         };
         assert_eq!(failure.reason, Reason::Offline);
-        assert_eq!(failure.text, format!("{left}{told}"));
+        assert_eq!(failure.text, format!("{left}{ending}"));
     }
 }
 
@@ -410,7 +414,7 @@ async fn an_agent_that_leaves_or_is_replaced_fails_its_calls_as_offline() {
     };
     assert_eq!(failure.reason, Reason::Offline);
     assert!(failure.text.contains("newer connection"), "{failure:?}");
-    // The new connection was not asked, so its answer does not count.
+    // The new connection didn't get the message, so its answer doesn't count.
     new.send(json!({"type": "reply", "to": to, "payload": "late"}))
         .await;
     new.expect_nothing().await;
@@ -426,8 +430,8 @@ async fn a_reply_that_names_a_stream_and_says_nothing_begins_it() {
     ] {
         agent.send(frame).await;
     }
-    let (said, end) = read(call.replies()).await;
-    assert_eq!(said, [piece(ChunkKind::Text, "not lost")]);
+    let (events_seen, end) = read(call.replies()).await;
+    assert_eq!(events_seen, [piece(ChunkKind::Text, "not lost")]);
     assert!(matches!(end, End::Done(_)), "{end:?}");
 }
 
@@ -454,7 +458,7 @@ async fn a_caller_may_stream_its_message() {
     agent
         .expect(json!({"type": "message_end", "from": from, "stream_id": from}))
         .await;
-    // It may begin to answer whenever it likes.
+    // The agent may begin its answer at any time.
     agent
         .send(json!({"type": "reply", "to": from, "payload": "short"}))
         .await;

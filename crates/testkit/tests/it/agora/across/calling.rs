@@ -1,4 +1,4 @@
-//! An Agora agent calls an agent of another door with the same frames that it would send to an Agora agent.
+//! An Agora agent calls an agent of another door with the same frames as for an Agora agent.
 
 use jackfield_core::{principal::Principal, store::TaskState};
 use jackfield_model::{
@@ -22,7 +22,7 @@ async fn an_answer_without_chunks_is_one_reply() {
     caller
         .expect(json!({"type": "reply", "from": "fake", "payload": {"action": "answer", "body": {"answer": "because"}, "request_id": "r"}}))
         .await;
-    // One that is matched by its stream alone is answered under that.
+    // A message with only a stream id gets its reply under the stream id.
     caller
         .send(json!({"type": "send", "to": "fake", "stream_id": "s", "payload": "why?"}))
         .await;
@@ -132,7 +132,7 @@ async fn a_streamed_answer_keeps_its_kinds_and_tool_ids() {
         ] {
             caller.expect(frame).await;
         }
-        // What was streamed is not repeated.
+        // Streamed text isn't repeated.
         caller
             .expect(json!({"type": "reply_end", "from": "fake", "stream_id": stream_id, "payload": {"action": "answer", "request_id": "r"}}))
             .await;
@@ -232,7 +232,7 @@ async fn a_failure_is_an_error_frame_before_and_after_chunks() {
     caller
         .expect(json!({"type": "error", "code": "quota", "message": "no more today", "from": "fake", "to": "fake", "stream_id": "s", "request_id": "r"}))
         .await;
-    // The agent leaves in the middle.
+    // The agent disconnects in the middle.
     caller.send(ask("r")).await;
     drop(fake.call().await);
     caller
@@ -257,7 +257,7 @@ async fn cancel_reaches_the_agent_and_ends_the_stream() {
         caller
             .expect_error(json!({"code": "cancelled", "from": "fake", "to": "fake", "stream_id": "s", "request_id": "r"}))
             .await;
-        // The ids are free again, and there is nothing left to cancel.
+        // The ids are free again, and no call is left to cancel.
         caller.send(cancel).await;
         assert_eq!(caller.frame().await["code"], "invalid");
     }
@@ -324,7 +324,7 @@ async fn a_streamed_message_is_passed_through_to_an_agent_that_takes_pieces() {
     caller
         .send(json!({"type": "send", "to": "fake", "stream": true, "stream_id": "s", "payload": "Sum up:"}))
         .await;
-    // The call is there before the message is complete.
+    // The call exists before the message is complete.
     let serving = fake.call().await;
     assert!(serving.call().streamed);
     assert_eq!(serving.call().message.joined_text(), "Sum up:");
@@ -353,7 +353,7 @@ async fn a_message_that_nobody_waits_for_is_kept() {
         .await;
     let serving = fake.call().await;
     let task = serving.call().task.expect("it is a task");
-    // It outlives its caller.
+    // The task outlives its caller.
     let mut watching = crate::agora::watch(&hub, "caller");
     caller.close().await;
     crate::agora::until_offline(&mut watching).await;

@@ -1,4 +1,4 @@
-//! The ids by which an Agora agent's calls to other doors are told apart: sessions, requests, streams.
+//! The ids of an Agora agent's calls to other doors: sessions, requests, streams.
 
 use serde_json::json;
 
@@ -46,7 +46,7 @@ async fn an_id_that_is_open_already_is_a_conflict() {
             .expect_error(json!({"code": "conflict", "to": "fake", "stream_id": stream_id, "request_id": request_id, "frame_type": "send"}))
             .await;
     }
-    // The open call is not touched.
+    // The open call isn't affected.
     assert!(!serving.call().is_ended());
     serving.finish(done("still"));
     assert_eq!(caller.frame().await["payload"]["body"]["answer"], "still");

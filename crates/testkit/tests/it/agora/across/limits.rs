@@ -1,4 +1,4 @@
-//! Limits between Agora and the other doors: sizes, numbers, clocks, readers that do not read.
+//! Limits between Agora and the other doors: sizes, counts, timeouts, readers that don't read.
 
 use std::pin::pin;
 
@@ -28,17 +28,17 @@ async fn a_joined_message_has_a_size_and_so_have_all_of_them_together() {
     let chunk = |id: &str, kib: usize| json!({"type": "send_chunk", "to": "fake", "stream_id": id, "chunk": "x".repeat(kib << 10)});
     let end = |id: &str| json!({"type": "send_end", "to": "fake", "stream_id": id});
     let refused = |id: &str, code: &str| json!({"code": code, "to": "fake", "stream_id": id, "frame_type": "send_chunk"});
-    // One alone.
+    // A single large message.
     caller.send(start("a")).await;
     caller.send(chunk("a", 40)).await;
     caller.send(chunk("a", 40)).await;
     let mut too_large = refused("a", "too_large");
     too_large["field"] = "chunk".into();
     caller.expect_error(too_large).await;
-    // It is gone with its refusal.
+    // The refusal removes the message.
     caller.send(end("a")).await;
     assert_eq!(caller.frame().await["code"], "invalid");
-    // Several together.
+    // Several messages together.
     caller.send(start("b")).await;
     caller.send(chunk("b", 40)).await;
     caller.send(start("c")).await;
@@ -47,7 +47,7 @@ async fn a_joined_message_has_a_size_and_so_have_all_of_them_together() {
     caller.send(end("b")).await;
     let serving = fake.call().await;
     assert_eq!(serving.call().message.joined_text().len(), 40 << 10);
-    // What has been sent makes room.
+    // A sent message frees its bytes.
     caller.send(start("c")).await;
     caller.send(chunk("c", 60)).await;
     caller.send(end("c")).await;
@@ -55,7 +55,7 @@ async fn a_joined_message_has_a_size_and_so_have_all_of_them_together() {
         fake.call().await.call().message.joined_text().len(),
         60 << 10
     );
-    // A message that begins too large is refused as well.
+    // A message whose first frame is too large is refused too.
     assert_eq!(
         caller.frame().await["type"],
         "error",
@@ -108,7 +108,7 @@ async fn an_agent_with_too_many_open_calls_is_busy() {
             json!({"code": "busy", "to": "fake", "request_id": "3", "frame_type": "send"}),
         )
         .await;
-    // One that nobody waits for is refused in the same way.
+    // A message without an id is refused in the same way.
     agent
         .send(json!({"type": "send", "to": "fake", "payload": "x"}))
         .await;
@@ -149,7 +149,7 @@ async fn a_live_line_counts_as_a_sign_of_life() {
     let mut agent = hub.agora("agent").await;
     let call = hub.hub().calls().open(fake_request("agent", "?")).unwrap();
     let to = agent.frame().await["from"].clone();
-    // Well beyond the idle limit, in pings.
+    // Pings well beyond the idle limit.
     for _ in 0..8 {
         agent.pinged().await;
     }
@@ -173,7 +173,7 @@ async fn a_caller_that_does_not_read_loses_its_call_and_the_agent_is_told() {
         .send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r"}}))
         .await;
     let serving = fake.call().await;
-    // An agent that cannot be paced talks on and on.
+    // An agent that can't be slowed down keeps sending.
     let text = "x".repeat(60 << 10);
     while serving.push(Event::text(text.clone())) != Pushed::Overrun {
         tokio::task::yield_now().await;
@@ -217,11 +217,11 @@ async fn an_agora_agent_is_paced_by_a_slow_caller_and_nothing_is_lost() {
             .await;
     };
     let mut talk = pin!(talk);
-    // It cannot finish while nobody reads.
+    // The call can't finish while the caller doesn't read.
     tokio::select! {
         () = &mut talk => panic!("nobody held it up"),
         () = async { while hub.hub().shared().budget.used() < 128 << 10 { tokio::task::yield_now().await } } => {}
     }
-    let ((), (said, end)) = tokio::join!(talk, call.replies().finish());
-    assert_eq!((said.len(), end), (CHUNKS * text.len(), End::done()));
+    let ((), (events_seen, end)) = tokio::join!(talk, call.replies().finish());
+    assert_eq!((events_seen.len(), end), (CHUNKS * text.len(), End::done()));
 }

@@ -1,5 +1,5 @@
-//! A frame about a call that is refused ends the call: without it the answer would look whole, or never end. And errors
-//! about calls name the field that was sent.
+//! A refused frame ends its call: otherwise the answer would look complete, or never end. Errors about calls name the
+//! wrong field.
 
 use jackfield_core::{agent::Settings, call::CallerHandle, principal::Principal};
 use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Event, Failure, Input, Reason};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{ask, caller_and_fake, done, read};
 
-/// A call of another door that the agent has seen, and the address that it came from.
+/// Starts a call from another door that the agent has received. Also returns the sender's address.
 async fn call(hub: &TestHub, agent: &mut Raw) -> (CallerHandle, Value) {
     let call = hub
         .hub()
@@ -94,9 +94,9 @@ async fn a_frame_about_a_call_that_is_refused_ends_it() {
         frame["request_id"] = "r".into();
         agent.send(frame).await;
         let request = call.call().request.clone();
-        let told =
+        let expected_error =
             json!({"code": code, "to": to, "request_id": "r", "frame_type": kind, "field": field});
-        agent.expect_error(told).await;
+        agent.expect_error(expected_error).await;
         agent
             .expect(json!({"type": "cancel", "from": to, "request_id": request.as_str()}))
             .await;
@@ -111,13 +111,13 @@ async fn a_frame_about_a_call_that_is_refused_ends_it() {
             kind.as_str().unwrap()
         );
         assert!(text.starts_with(&begin), "{text}");
-        // What comes after the end is dropped.
+        // Frames after the end are dropped.
         agent
             .send(json!({"type": "reply", "to": to, "payload": "late"}))
             .await;
         agent.expect_nothing().await;
     }
-    // Nobody else is touched.
+    // Other calls aren't affected.
     agent
         .send(json!({"type": "reply", "to": spared, "payload": "fine"}))
         .await;
@@ -159,7 +159,7 @@ async fn an_answer_that_is_not_in_the_payload_is_no_empty_success() {
         };
         assert!(failure.text.contains(field), "{failure}");
     }
-    // Where the payload has the answer, or the chunks had it, nothing is missing.
+    // With the answer in the payload or the chunks, the text is complete.
     for frames in [
         vec![json!({"type": "reply", "text": "hi", "payload": {"answer": "hi"}})],
         vec![
@@ -200,11 +200,11 @@ async fn an_id_in_the_payload_that_is_no_text_is_refused_and_not_overlooked() {
             .await;
         assert!(text.contains(&field), "{text}");
     }
-    // No call came of it.
+    // The refused frame opened no call.
     caller.send(ask("r")).await;
     let serving = fake.call().await;
     assert_eq!(serving.call().request.as_str(), "r");
-    // Between two Agora agents a payload is theirs.
+    // Between two Agora agents, payloads are opaque.
     let mut other = hub.agora("other").await;
     caller
         .send(json!({"type": "send", "to": "other", "payload": {"request_id": 7}}))
@@ -282,7 +282,7 @@ async fn whoever_answers_a_question_wrongly_is_told_how() {
     );
     let answer = |payload: Value| json!({"type": "send", "to": "fake", "payload": payload});
     let refused = |code: &str, field: &str| json!({"code": code, "to": "fake", "request_id": "r", "frame_type": "send", "field": field});
-    // Without the id of the question it would be another message.
+    // Without the question's id, the frame would be a new message.
     caller
         .send(answer(
             json!({"request_id": "r", "body": {"content": "Rome"}}),
@@ -320,11 +320,11 @@ async fn whoever_answers_a_question_wrongly_is_told_how() {
     caller.expect_nothing().await;
     let mut inputs = Vec::new();
     serving.input().take(&mut inputs, usize::MAX);
-    let said = Answer {
+    let expected_answer = Answer {
         content: Some("Rome".to_owned()),
         ..Answer::default()
     };
-    assert_eq!(inputs, [Input::Answer("a1".to_owned(), said)]);
+    assert_eq!(inputs, [Input::Answer("a1".to_owned(), expected_answer)]);
     serving.finish(done("sunny"));
     assert_eq!(caller.frame().await["type"], "reply");
 }
@@ -353,7 +353,7 @@ async fn an_approval_is_the_owners_and_the_caller_hears_that_it_waits() {
         .await;
     serving.finish(done("left it"));
     assert_eq!(caller.frame().await["type"], "reply_end");
-    // Unless the owner leaves it to callers.
+    // Unless the owner lets callers decide.
     let settings = Settings {
         approvals_to_caller: true,
         ..Settings::default()
@@ -377,11 +377,11 @@ async fn an_approval_is_the_owners_and_the_caller_hears_that_it_waits() {
     caller.expect_nothing().await;
     let mut inputs = Vec::new();
     serving.input().take(&mut inputs, usize::MAX);
-    let said = Answer {
+    let expected_answer = Answer {
         approved: Some(true),
         ..Answer::default()
     };
-    assert_eq!(inputs, [Input::Answer("a1".to_owned(), said)]);
+    assert_eq!(inputs, [Input::Answer("a1".to_owned(), expected_answer)]);
 }
 
 #[tokio::test]

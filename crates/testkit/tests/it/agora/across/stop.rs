@@ -1,4 +1,4 @@
-//! The hub stops while calls are open: their callers hear how these ended before they are disconnected.
+//! The hub stops with open calls: callers receive the end of their calls before the disconnect.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{ask, caller_and_fake, done};
 
 #[tokio::test]
 async fn what_an_agent_says_last_reaches_the_caller_before_a_stopping_hub_hangs_up() {
-    // Often, since two things happen at once.
+    // Repeated, since two things happen at once.
     for _ in 0..10 {
         let (hub, mut caller, fake) = caller_and_fake().await;
         caller.send(ask("in time")).await;
@@ -36,9 +36,13 @@ async fn a_caller_whose_call_is_cut_off_by_a_stop_is_told_so_before_it_is_discon
         caller.send(ask("too long")).await;
         let _serving = fake.call().await;
         let hearing = async {
-            let told = caller.frame().await;
+            let last_frame = caller.frame().await;
             assert_eq!(
-                (&told["type"], &told["code"], &told["request_id"]),
+                (
+                    &last_frame["type"],
+                    &last_frame["code"],
+                    &last_frame["request_id"]
+                ),
                 (&json!("error"), &json!("stopping"), &json!("too long"))
             );
             assert_eq!(caller.closed().await.0, 1001);

@@ -1,4 +1,4 @@
-//! What a peer may not do: be somebody else, be nobody, answer for others, go on with a token that is gone.
+//! Forbidden actions: using another's id, no registration, answering for others, using a revoked token.
 
 use jackfield_core::call::Reply;
 use jackfield_model::{End, Event};
@@ -20,7 +20,7 @@ async fn ids_outside_the_alphabet_and_call_addresses_are_refused() {
         raw.expect_error(json!({"code": "invalid", "frame_type": "register", "field": "id"}))
             .await;
     }
-    // The same connection may try again with a good one.
+    // The same connection may retry with a valid id.
     raw.register(&"x".repeat(128)).await;
     bystanders.are_undisturbed().await;
 }
@@ -146,7 +146,7 @@ async fn beyond_loopback_only_a_known_token_is_somebody() {
     raw.send(json!({"type": "register", "id": "a", "token": token}))
         .await;
     raw.expect(json!({"type": "registered", "id": "a"})).await;
-    // The header of the upgrade will do as well.
+    // The header of the upgrade works too.
     let header = format!("Bearer {token}");
     let headers = [("authorization", header.as_str())];
     let mut raw = Raw::connect_with(hub.addr(), "/ws", &headers)
@@ -207,7 +207,7 @@ async fn nobody_answers_a_call_that_was_delivered_to_another() {
             .send(json!({"type": kind, "to": address, "stream_id": "s", "chunk": "lies", "payload": "lies", "code": "c", "message": "m"}))
             .await;
     }
-    // Nothing tells the stranger that there is such a call.
+    // The stranger learns nothing about the call.
     stranger.expect_nothing().await;
     asked
         .send(json!({"type": "reply", "to": address, "payload": "the truth"}))

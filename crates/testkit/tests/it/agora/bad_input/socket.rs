@@ -1,4 +1,4 @@
-//! What is wrong below the protocol: sizes, encodings, frames, handshakes, time.
+//! Errors below the protocol: sizes, encodings, frames, handshakes, timeouts.
 
 use std::time::{Duration, Instant};
 
@@ -84,7 +84,7 @@ async fn text_that_is_not_utf8_closes_with_1007() {
 async fn broken_websocket_frames_close_with_1002() {
     let hub = TestHub::start().await;
     let mut bystanders = Bystanders::join(&hub).await;
-    // A continuation of nothing, a reserved bit, a ping in fragments.
+    // A continuation without a start, a reserved bit, a fragmented ping.
     for first in [LAST, LAST | 0x40 | TEXT, 0x09] {
         let mut raw = hub.agora("bad").await;
         raw.send_raw(first, b"x").await;
@@ -103,7 +103,7 @@ async fn fragments_pings_between_them_and_empty_frames_are_fine() {
     raw.send_raw(0, b"").await;
     raw.send_raw(LAST, br#""ping"}"#).await;
     raw.expect(json!({"type": "pong"})).await;
-    // A character in two halves.
+    // A character split in half.
     raw.send_raw(
         TEXT,
         b"{\"type\":\"send\",\"to\":\"bad\",\"payload\":\"\xc3",
@@ -122,7 +122,7 @@ async fn who_does_not_register_in_time_is_told_with_1008() {
     let hub = TestHub::start_with(|config| config.limits.register = Span::millis(200)).await;
     let mut silent = hub.connect().await;
     assert_eq!(silent.closed().await.0, 1008);
-    // Neither pings nor mistakes buy time.
+    // Neither pings nor invalid frames extend the timeout.
     for noise in [
         r#"{"type":"ping"}"#,
         "noise",
@@ -202,7 +202,7 @@ async fn who_asks_without_reading_the_answers_is_not_read_any_further() {
     let mut bystanders = Bystanders::join(&hub).await;
     let mut watching = crate::agora::watch(&hub, "bad");
     let mut raw = hub.agora_narrow("bad").await;
-    // Long answers to short questions, none of them read: the hub stops reading, then gives up.
+    // Long unread answers to short requests: the hub stops reading, then disconnects.
     let flood = async {
         let question = json!({"type": "send", "to": "x", "stream_id": "x".repeat(300)});
         let mut sent = 0u64;

@@ -1,4 +1,5 @@
-//! Who leaves, is replaced, dies or is stopped: the other side is told, and nobody else notices.
+//! Agents that disconnect, are replaced, die or are stopped: their partners are told, and no other
+//! agent is affected.
 
 use std::time::{Duration, Instant};
 
@@ -56,12 +57,12 @@ async fn a_sender_hears_that_the_receiver_of_its_stream_left() {
     two.close().await;
     one.expect_error(json!({"code": "offline", "from": "two", "to": "two", "stream_id": "a"}))
         .await;
-    // What it still sends is answered, frame by frame.
+    // Each further frame is answered with an error.
     one.send(json!({"type": "send_chunk", "to": "two", "stream_id": "a", "chunk": "x"}))
         .await;
     one.expect_error(json!({"code": "offline", "to": "two", "stream_id": "a", "frame_type": "send_chunk", "field": "to"}))
         .await;
-    // And it can start anew as soon as the other is back.
+    // A new stream works as soon as the partner is back.
     let mut two = hub.agora("two").await;
     one.send(json!({"type": "send", "to": "two", "payload": "again"}))
         .await;
@@ -83,19 +84,19 @@ async fn a_cut_line_is_as_good_as_a_goodbye() {
         .await;
     one.frame().await;
     proxy.cut();
-    let mut told = Vec::new();
+    let mut errors = Vec::new();
     for _ in 0..2 {
         let error = two.frame().await;
         assert_eq!(
             (&error["code"], &error["from"]),
             (&json!("offline"), &json!("one"))
         );
-        told.push((error["stream_id"].clone(), error["to"].clone()));
+        errors.push((error["stream_id"].clone(), error["to"].clone()));
     }
-    told.sort_by_key(|(stream_id, _)| stream_id.to_string());
-    // Its own stream is told with `to`, as every frame that did not arrive.
+    errors.sort_by_key(|(stream_id, _)| stream_id.to_string());
+    // The error about its own stream has `to`, like every undelivered frame.
     assert_eq!(
-        told,
+        errors,
         [(json!("a"), json!(null)), (json!("b"), json!("one"))]
     );
 }
@@ -113,16 +114,16 @@ async fn the_newest_connection_wins_and_the_old_one_is_told_4001() {
     two.frame().await;
     let mut new = hub.agora("one").await;
     assert_eq!(old.closed().await.0, 4001);
-    let mut told = [two.frame().await, two.frame().await].map(|error| {
+    let mut errors = [two.frame().await, two.frame().await].map(|error| {
         assert_eq!(
             (&error["code"], &error["from"]),
             (&json!("offline"), &json!("one"))
         );
         error["stream_id"].as_str().unwrap().to_owned()
     });
-    told.sort();
-    assert_eq!(told, ["in", "out"]);
-    // The late close of the old one is harmless.
+    errors.sort();
+    assert_eq!(errors, ["in", "out"]);
+    // The late close of the old connection is harmless.
     old.gone().await;
     drop(old);
     two.send(json!({"type": "send", "to": "one", "payload": "to the new one"}))
@@ -159,14 +160,17 @@ async fn a_stopping_hub_says_1001() {
     let (mut one, mut looker) = (hub.agora("one").await, hub.connect().await);
     looker.send(json!({"type": "list"})).await;
     looker.frame().await;
-    let told = async |raw: &mut Raw| {
+    let errors = async |raw: &mut Raw| {
         let (code, _) = raw.closed().await;
         // Reading on completes the handshake.
         raw.gone().await;
         code
     };
-    let ((), one, looker) =
-        tokio::join!(hub.stop(Duration::ZERO), told(&mut one), told(&mut looker));
+    let ((), one, looker) = tokio::join!(
+        hub.stop(Duration::ZERO),
+        errors(&mut one),
+        errors(&mut looker)
+    );
     assert_eq!((one, looker), (1001, 1001));
 }
 
@@ -204,7 +208,7 @@ async fn a_dead_connection_is_dropped_while_others_write_to_it() {
     proxy.stall();
     let begun = Instant::now();
     loop {
-        // A trickle: each frame is a reason for the session to turn, none is a sign of life.
+        // A trickle of frames: each wakes the session, none is a sign of life of the peer.
         one.send(json!({"type": "send_chunk", "to": "dead", "stream_id": "a", "chunk": ""}))
             .await;
         one.send(json!({"type": "ping"})).await;
@@ -229,11 +233,11 @@ async fn a_connection_talks_to_many_that_come_and_go() {
     let mut one = hub.agora("one").await;
     for number in 0..200 {
         let id = format!("guest-{number}");
-        let mut guest = hub.agora(&id).await;
+        let mut passing_agent = hub.agora(&id).await;
         one.send(json!({"type": "send", "to": id, "stream": true, "stream_id": "a"}))
             .await;
-        guest.frame().await;
-        guest.close().await;
+        passing_agent.frame().await;
+        passing_agent.close().await;
         one.expect_error(json!({"code": "offline", "from": id, "to": id, "stream_id": "a"}))
             .await;
     }

@@ -1,4 +1,5 @@
-//! Agents of several owners: invisible to each other until shared, and whoever wrote can be answered.
+//! Agents of several owners: invisible to each other until shared. A receiver can always answer its
+//! sender.
 
 use jackfield_core::{agent::Share, principal::Principal};
 use jackfield_model::{AgentId, Owner};
@@ -64,7 +65,7 @@ async fn agents_of_others_are_invisible_until_shared() {
     let mut owners = Owners::meet().await;
     let mut local = owners.hub.agora("local-1").await;
     assert_eq!(listed(&mut owners.anns).await, ["anns"]);
-    // An agent is no administrator, even where its owner is.
+    // An agent is no administrator, even if its owner is.
     assert_eq!(listed(&mut local).await, ["local-1"]);
     owners.share_bobs(Share::With(vec![Owner::parse("ann").unwrap()]));
     assert_eq!(listed(&mut owners.anns).await, ["anns", "bobs"]);
@@ -113,7 +114,7 @@ async fn a_shared_agent_answers_whoever_wrote_but_writes_to_nobody_of_its_own_ac
     bobs.send(json!({"type": "send", "to": "anns", "stream_id": "s"}))
         .await;
     bobs.expect_error(refused("send")).await;
-    // The way for answers is still there.
+    // Answering is still possible.
     bobs.send(json!({"type": "reply", "to": "anns", "payload": 1}))
         .await;
     anns.expect(json!({"type": "reply", "from": "bobs", "payload": 1}))
@@ -141,7 +142,7 @@ async fn unsharing_stops_a_way_that_is_open() {
         .anns
         .expect_error(json!({"code": "not_found", "to": "bobs", "stream_id": "s", "frame_type": "send_chunk", "field": "to"}))
         .await;
-    // The receiver is told that the stream will not go on.
+    // The receiver is told that the stream is aborted.
     owners
         .bobs
         .expect_error(json!({"code": "offline", "from": "anns", "stream_id": "s"}))

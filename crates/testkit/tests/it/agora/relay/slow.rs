@@ -1,5 +1,5 @@
-//! One reader that does not read: its senders are paced and then told, it is told when it comes back, and nobody else
-//! notices.
+//! A reader that doesn't read: its senders are paced and then get an error, the reader gets an error on its return,
+//! and no other agent is affected.
 
 use std::cell::Cell;
 
@@ -49,7 +49,7 @@ async fn exchange(one: &mut Raw, two: &mut Raw, number: usize) {
         .await;
 }
 
-/// Floods a reader that does not read, while two others talk all the time.
+/// Floods a reader that doesn't read, while two other agents talk continuously.
 async fn flood_beside_others(hub: &TestHub, sender: &mut Raw, to: &str) {
     let (mut one, mut two) = (hub.agora("by-1").await, hub.agora("by-2").await);
     let is_over = Cell::new(false);
@@ -66,7 +66,7 @@ async fn flood_beside_others(hub: &TestHub, sender: &mut Raw, to: &str) {
         is_over.set(true);
     };
     let (exchanges, ()) = tokio::join!(talk, flood);
-    // Thousands on a machine with nothing else to do, a few on one that runs many tests; none if they were held up.
+    // Thousands on an idle machine, a few under load; none if the agents were blocked.
     assert!(exchanges > 5, "only {exchanges} got through meanwhile");
 }
 
@@ -88,7 +88,7 @@ async fn a_stuck_reader_is_closed_and_its_sender_told_while_others_keep_flowing(
     stuck.gone().await;
 }
 
-/// Reads what was on its way to a reader that comes back, up to the word that it was too slow.
+/// Reads the pending frames of a returning reader, up to the error `slow_reader`.
 async fn read_up(stuck: &mut Raw) {
     assert_eq!(stuck.frame().await["type"], "message");
     loop {
@@ -103,7 +103,7 @@ async fn read_up(stuck: &mut Raw) {
     }
 }
 
-/// Waits for the word that the receiver was too slow; errors about frames that came later are of no interest.
+/// Checks that the next frame is the error about the slow receiver.
 async fn told_slow_reader(sender: &mut Raw) {
     let error = sender.frame().await;
     assert_eq!(
@@ -114,7 +114,7 @@ async fn told_slow_reader(sender: &mut Raw) {
 
 #[tokio::test]
 async fn a_sender_with_other_business_is_paced_until_the_slow_reader_is_given_up() {
-    // Quick pacing, so that what is unread reaches its limit soon.
+    // A short pacing time, so that unread bytes reach their limit soon.
     let hub = hub_with(|limits| {
         limits.paced_read = Size::kib(512);
         limits.paced_every = Span::millis(20);
@@ -129,7 +129,7 @@ async fn a_sender_with_other_business_is_paced_until_the_slow_reader_is_given_up
     other.frame().await;
     flood(&mut sender, "stuck").await;
     told_slow_reader(&mut sender).await;
-    // The sender's other business goes on.
+    // The sender's other streams continue.
     sender
         .send(json!({"type": "send", "to": "other", "payload": "still here"}))
         .await;
@@ -159,7 +159,7 @@ async fn a_reader_that_comes_back_is_reached_again_and_spared_the_rest_of_the_br
     sender
         .send(json!({"type": "send", "to": "stuck", "payload": "hello again"}))
         .await;
-    // The rest of the flood was dropped, each frame with no further word: the sender knows.
+    // The rest of the flood was dropped without further errors: the sender knows.
     sender.expect_nothing().await;
     read_up(&mut stuck).await;
     stuck
@@ -185,7 +185,7 @@ async fn a_fast_sender_waits_for_a_slow_reader_and_nothing_is_lost() {
     let mut slow = hub.agora_narrow("slow").await;
     let mut sender = hub.agora_narrow("sender").await;
     let read = async {
-        // A reader that takes its time, but comes.
+        // A slow reader that does read.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -261,7 +261,7 @@ async fn nothing_new_is_taken_while_what_is_unread_fills_the_hub() {
         (&refused["type"], &refused["code"]),
         (&json!("error"), &json!("busy"))
     );
-    // Once nobody holds anything back, there is room again.
+    // Without held frames, the memory is free again.
     drop((stuck, sender));
     let taken = async {
         loop {

@@ -1,4 +1,4 @@
-//! An agent of Agora calls an agent of the bridge with the frames that it would send to one of its own.
+//! An Agora agent calls a bridge agent with the same frames as for an Agora agent.
 
 use jackfield_testkit::with_files;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ async fn a_streamed_answer_keeps_its_kinds_and_tools() {
     end["result"] = "it is 2".into();
     end["attachments"] = files.clone();
     amy.send(end).await;
-    // What was streamed is not repeated.
+    // Streamed text isn't repeated.
     ada.expect(json!({"type": "reply_end", "from": AMY, "stream_id": "r-1", "payload": {"action": "answer", "request_id": "r-1", "session_id": "s-1", "attachments": files}}))
         .await;
 }
@@ -71,7 +71,7 @@ async fn files_are_attachments_of_the_message() {
         (&message["content"], &message["attachments"]),
         (&json!("what?"), &links)
     );
-    // One that understands `meta` gets all of it besides.
+    // An agent with the extension `meta` also gets all other fields.
     let mut amy = hub.bridge_with(AMY, &["meta"]).await;
     assert_eq!(
         ada.frame().await["code"],
@@ -129,7 +129,7 @@ async fn a_cancel_and_a_caller_that_leaves_reach_the_agent() {
         .await;
     amy.expect(cancel.clone()).await;
     assert_eq!(ada.frame().await["code"], "cancelled");
-    // What it still says is nothing to anybody.
+    // Later frames reach no caller.
     amy.send(chunk("r-1", "late")).await;
     ada.send(why()).await;
     amy.expect_message("why?").await;

@@ -1,4 +1,4 @@
-//! An agent of the bridge calls an agent of Agora by `call_agent`.
+//! A bridge agent calls an Agora agent by `call_agent`.
 
 use jackfield_model::{Done, End};
 use jackfield_testkit::{FakeAgent, Raw, TestHub, with_files};
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::{agora_files, both, bridge_files, pieces, reply_chunk};
 use crate::bridge::{AMY, with};
 
-/// Calls, and returns what the called agent got.
+/// Calls, and returns the received message.
 async fn call(amy: &mut Raw, ada: &mut Raw, call_id: &str) -> Value {
     amy.send(json!({"type": "call_agent", "target_agent_id": "ada", "task_description": "why?", "call_id": call_id}))
         .await;
     ada.frame().await
 }
 
-fn said(call_id: &str, text: &str) -> Value {
+fn text_event(call_id: &str, text: &str) -> Value {
     json!({"type": "call_agent_chunk", "call_id": call_id, "delta": text})
 }
 
@@ -37,7 +37,7 @@ async fn a_whole_reply_is_one_chunk_and_the_end() {
         json!({"type": "reply", "to": message["from"], "payload": {"body": {"answer": "because"}}}),
     )
     .await;
-    amy.expect(said("c-1", "because")).await;
+    amy.expect(text_event("c-1", "because")).await;
     amy.expect(finished("c-1")).await;
 }
 
@@ -49,9 +49,9 @@ async fn a_streamed_reply_keeps_its_kinds_and_tools() {
         .await;
     for (text, fields) in pieces() {
         ada.send(reply_chunk(&to, text, &fields)).await;
-        amy.expect(with(said("c-1", text), &fields)).await;
+        amy.expect(with(text_event("c-1", text), &fields)).await;
     }
-    // What the end repeats is not said twice.
+    // Text repeated at the end isn't sent twice.
     ada.send(
         json!({"type": "reply_end", "to": to, "stream_id": "x", "payload": {"answer": "it is 2"}}),
     )
@@ -66,7 +66,7 @@ async fn files_and_words_that_are_made_on_the_way_arrive() {
     let to = call(&mut amy, &mut ada, "c-1").await["from"].clone();
     ada.send(json!({"type": "reply", "to": to, "payload": {"answer": "see there", "attachments": agora_files()}}))
         .await;
-    amy.expect(said("c-1", "see there")).await;
+    amy.expect(text_event("c-1", "see there")).await;
     let mut end = finished("c-1");
     end["attachments"] = bridge_files();
     assert_eq!(with_files(amy.frame().await).await, end);
@@ -76,13 +76,13 @@ async fn files_and_words_that_are_made_on_the_way_arrive() {
         json!({"file": {"name": "a.png", "mime": "image/png", "uri": "https://files.example/a"}});
     ada.send(json!({"type": "reply", "to": to, "payload": {"artifacts": [{"id": "1", "parts": [{"text": "made"}, file]}]}}))
         .await;
-    amy.expect(said("c-2", "made")).await;
+    amy.expect(text_event("c-2", "made")).await;
     let mut end = finished("c-2");
     end["attachments"] = json!([bridge_files()[0]]);
     amy.expect(end).await;
 }
 
-/// Agents of other doors may say all they have to say at the end.
+/// Agents of other doors may send their whole answer at the end.
 #[tokio::test]
 async fn an_answer_that_comes_only_with_the_end_is_heard() {
     let hub = TestHub::start().await;
@@ -94,7 +94,7 @@ async fn an_answer_that_comes_only_with_the_end_is_heard() {
         result: Some("because".to_owned()),
         ..Done::default()
     })));
-    amy.expect(said("c-1", "because")).await;
+    amy.expect(text_event("c-1", "because")).await;
     amy.expect(finished("c-1")).await;
 }
 
@@ -110,11 +110,11 @@ async fn a_failure_keeps_its_words_and_its_code() {
         ada.send(reply_chunk(&to, "well", &json!({}))).await;
         ada.send(json!({"type": "error", "to": to, "code": code, "message": "no more"}))
             .await;
-        amy.expect(said("c-1", "well")).await;
+        amy.expect(text_event("c-1", "well")).await;
         amy.expect(json!({"type": "call_agent_error", "call_id": "c-1", "code": told, "message": "no more"}))
             .await;
     }
-    // The called agent may also give up without a reason, or refuse.
+    // The called agent may also fail without a reason, or refuse.
     let to = call(&mut amy, &mut ada, "c-1").await["from"].clone();
     ada.send(json!({"type": "cancel", "to": to, "request_id": "c-1"}))
         .await;
@@ -148,7 +148,7 @@ async fn a_question_is_told_and_waited_for() {
     assert!(status["delta"].as_str().unwrap().contains("which city?"));
     ada.send(json!({"type": "reply", "to": to, "payload": "never mind"}))
         .await;
-    amy.expect(said("c-1", "never mind")).await;
+    amy.expect(text_event("c-1", "never mind")).await;
     amy.expect(finished("c-1")).await;
 }
 

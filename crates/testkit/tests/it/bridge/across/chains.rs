@@ -1,10 +1,10 @@
-//! Agents that call agents that call agents: loops are cut, and what befalls a call befalls those it made.
+//! Chains of calls: loops are refused, and the end of a call ends its child calls.
 
 use jackfield_testkit::{Events, Raw, TestHub};
 use serde_json::{Value, json};
 
 use super::both;
-use crate::bridge::{AMY, BOB, chunk, done, failed, finished, said};
+use crate::bridge::{AMY, BOB, chunk, done, failed, finished, text_event};
 
 fn call(target: &str, call_id: &str, parent: &str) -> Value {
     json!({"type": "call_agent", "target_agent_id": target, "task_description": call_id, "call_id": call_id, "parent_request_id": parent})
@@ -38,7 +38,7 @@ async fn an_agent_may_occur_twice_in_a_chain_but_not_three_times() {
             )
         );
     }
-    // The chain itself goes on, and ends from its end.
+    // The chain itself continues, and ends from its last call.
     bob.send(done("c-3")).await;
     amy.expect(json!({"type": "call_agent_done", "call_id": "c-3"}))
         .await;
@@ -67,7 +67,7 @@ async fn a_loop_across_doors_is_cut_as_well() {
         ada.send(json!({"type": "send", "to": AMY, "payload": {"body": {"question": back}, "request_id": back, "parent_request_id": id}}))
             .await;
         if round == 2 {
-            // amy, ada, amy, ada, and no more amy.
+            // amy, ada, amy, ada; a third amy is refused.
             let refused = ada.frame().await;
             assert_eq!(
                 (&refused["type"], &refused["code"]),
@@ -85,7 +85,7 @@ async fn the_only_open_call_of_an_agent_is_the_parent_of_what_it_calls() {
     let mut amy = hub.bridge(AMY).await;
     let _events = hub.platform().relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
-    // It calls itself, and does not say for what: that makes two.
+    // The agent calls itself without naming a parent call: two occurrences.
     amy.send(json!({"type": "call_agent", "target_agent_id": AMY, "task_description": "again", "call_id": "c-1"})).await;
     amy.expect_message("again").await;
     amy.send(call(AMY, "c-2", "c-1")).await;
@@ -149,14 +149,14 @@ async fn a_cancelled_parent_cancels_its_children_and_a_finished_one_does_not() {
     bob.expect_message("c-2").await;
     amy.send(chunk("r-2", "well")).await;
     amy.send(done("r-2")).await;
-    assert_eq!(events.rest().await, [said("well"), finished()]);
+    assert_eq!(events.rest().await, [text_event("well"), finished()]);
     bob.expect_no_bridge_frame().await;
     bob.send(done("c-2")).await;
     amy.expect(json!({"type": "call_agent_done", "call_id": "c-2"}))
         .await;
 }
 
-/// The platform calls for an agent (`/api/a2a/call`), and says for which call.
+/// The platform calls on behalf of an agent (`/api/a2a/call`), and names the parent call.
 #[tokio::test]
 async fn calls_by_way_of_the_platform_are_in_the_chain() {
     let hub = TestHub::start().await;
@@ -181,7 +181,7 @@ async fn calls_by_way_of_the_platform_are_in_the_chain() {
             request = request.header("Jackfield-Call", parent);
         }
         if number == 3 {
-            // bob, who called first, amy, bob, amy: bob would be the third.
+            // bob, the first caller, then amy, bob, amy: bob would be the third.
             let (status, refused) = jackfield_testkit::answer(request).await;
             assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")));
             return;

@@ -1,5 +1,5 @@
-//! Files on their way between protocols: bytes become links of the hub where links are all that is known, links stay
-//! links, and `data:` URLs are bytes.
+//! Files between protocols: bytes become links of the hub for protocols that know only links, links stay links, and
+//! `data:` URLs are bytes.
 
 use jackfield_testkit::{Raw, TestHub, fetch, relay_to, with_files};
 use reqwest::{Client, Method};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::both;
 use crate::bridge::{AMY, answer_all, done, finished, with};
 
-/// 100,000 bytes of all kinds, in base64, and themselves.
+/// 100,000 bytes with all values, in base64 and raw.
 fn picture() -> (String, Vec<u8>) {
     const TRIPLE: [u8; 3] = [0x00, 0xff, 0x7f];
     let count = 33_333;
@@ -16,7 +16,7 @@ fn picture() -> (String, Vec<u8>) {
     ("AP9/".repeat(count) + "IQ==", bytes.collect())
 }
 
-/// The one attachment of a message.
+/// The only attachment of a message.
 fn attachment(message: &Value) -> &Value {
     let files = message["attachments"].as_array().unwrap();
     assert_eq!(files.len(), 1, "{message}");
@@ -143,7 +143,7 @@ async fn a_hub_that_does_not_know_its_address_hands_bytes_on_inside_the_url() {
     );
 }
 
-/// How agents of the bridge and of Agora name files: by links, and by URLs that hold them.
+/// Files in the formats of bridge and Agora agents: links, and `data:` URLs.
 fn named() -> Value {
     json!([
         {"name": "a.png", "url": "https://files.example/a", "type": "image/png"},
@@ -226,7 +226,7 @@ async fn files_of_an_answer_are_links_for_the_platform_and_new_ones_after_a_rest
     assert_eq!(with_files(before.clone()).await["attachments"], links);
 
     let hub = hub.restart().await;
-    // The key is the same, so that an old link is known to be gone, not taken for a forged one.
+    // The key is the same, so an old link is known as expired, not as forged.
     let old = before["attachments"][1]["url"].as_str().unwrap();
     let path = &old[old.find("/v1/files/").unwrap()..];
     let answer = hub.web().ask(Method::GET, path).send().await.unwrap();
@@ -257,7 +257,7 @@ async fn files_of_an_agora_caller_are_attachments_and_never_told_twice() {
             json!({"body": {"question": "what?", "attachments": [link, bytes, data]}}),
             &seen,
         ),
-        // As a message of the hub itself is written, passed on by an agent as it is.
+        // The hub's own message format, passed on unchanged by an agent.
         (
             json!({"body": {"question": "what?", "parts": [part], "attachments": [link]}}),
             &json!([link]),
@@ -276,7 +276,7 @@ async fn files_of_an_agora_caller_are_attachments_and_never_told_twice() {
         amy.send(done("r-1")).await;
         ada.frame().await;
     }
-    // A shape that nobody knows is not lost.
+    // An unknown shape isn't lost.
     let payload =
         json!({"body": {"question": "what?"}, "attachments": ["a.png"], "request_id": "r-1"});
     ada.send(json!({"type": "send", "to": AMY, "payload": payload}))

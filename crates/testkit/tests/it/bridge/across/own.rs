@@ -1,4 +1,4 @@
-//! Callers of the hub's own API reach agents of the bridge, with all that its extensions carry.
+//! Callers of the hub's own API reach bridge agents, with all data of the extensions.
 
 use jackfield_testkit::{Events, TestHub};
 use reqwest::Method;
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::bridge::{AMY, chunk, done, error};
 
-/// The path by which the agent is called.
+/// The agent's call path.
 fn calls() -> String {
     format!("/v1/agents/{AMY}/calls")
 }
 
-/// The next event has this name; what it says besides.
+/// Returns the next event, which must have this name.
 async fn expect(events: &mut Events, name: &str) -> Value {
-    let heard = events.maybe_next().await.expect("the stream goes on");
-    assert_eq!(heard.event.as_deref(), Some(name), "{heard:?}");
-    let mut data = heard.data;
+    let event = events.maybe_next().await.expect("the stream goes on");
+    assert_eq!(event.event.as_deref(), Some(name), "{event:?}");
+    let mut data = event.data;
     assert_eq!(
         data.as_object_mut().unwrap().remove("type"),
         Some(name.into())
@@ -95,13 +95,13 @@ async fn an_agent_asks_and_is_answered_once() {
     assert_eq!(web.post(&path, rome).await.0, 409, "the first answer wins");
     amy.expect(json!({"type": "answer", "request_id": request, "ask_id": "q-1", "content": "Rome", "parts": [{"text": "Italy"}]}))
         .await;
-    // It may ask again.
+    // The agent may ask again.
     amy.send(json!({
         "type": "ask", "request_id": request, "ask_id": "q-2", "kind": "approval", "text": "may I look?",
         "tool_name": "browser", "tool_call_id": "t-1", "arguments": {"url": "https://weather.example/"},
     }))
     .await;
-    // An approval is the owner's to give. That is the caller here, but it need not be.
+    // An approval belongs to the owner. Here the owner is also the caller.
     let status = expect(&mut events, "chunk").await;
     assert_eq!(status["kind"], "status");
     assert!(status["text"].as_str().unwrap().contains("browser"));
@@ -137,7 +137,7 @@ async fn an_approval_is_the_owners_to_give() {
     assert_eq!(expect(&mut events, "chunk").await["kind"], "status");
     let path = format!("/v1/calls/{call}/answer");
     let yes = json!({"ask_id": "q", "approved": true});
-    // Whoever called knows that it waits, and hears who decides.
+    // The caller sees the pending approval, and its owner.
     assert_eq!(stranger.post(&path, yes.clone()).await.0, 401);
     amy.expect_no_bridge_frame().await;
     assert_eq!(hub.web().post(&path, yes).await.0, 204);
@@ -196,7 +196,7 @@ async fn extensions_carry_artifacts_metadata_usage_and_states() {
             &json!("end_turn")
         )
     );
-    // The next message of the task is a new request of the same conversation.
+    // The task's next message is a new request of the same session.
     let path = format!("/v1/calls/{}/messages", opened["task"].as_str().unwrap());
     let mut events = hub.web().stream(&path, json!({"text": "in red"})).await;
     let again = amy.frame().await;

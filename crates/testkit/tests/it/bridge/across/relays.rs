@@ -1,10 +1,10 @@
-//! The platform relays to agents of Agora as it does to those of the bridge.
+//! The platform relays to Agora agents in the same way as to bridge agents.
 
 use jackfield_testkit::{Postbox, TestHub, relay_to, with_files};
 use serde_json::json;
 
 use super::{agora_files, bridge_files, pieces, reply_chunk};
-use crate::bridge::{AMY, answer_all, failed, finished, said, with};
+use crate::bridge::{AMY, answer_all, failed, finished, text_event, with};
 
 #[tokio::test]
 async fn an_agora_agent_streams_to_the_platform() {
@@ -35,7 +35,7 @@ async fn an_agora_agent_streams_to_the_platform() {
     );
     for (text, fields) in pieces() {
         ada.send(reply_chunk(to, text, &fields)).await;
-        events.expect(with(said(text), &fields)).await;
+        events.expect(with(text_event(text), &fields)).await;
     }
     ada.send(json!({"type": "reply_end", "to": to, "stream_id": "x", "payload": {"answer": "it is 2", "attachments": agora_files()}}))
         .await;
@@ -53,7 +53,7 @@ async fn an_agora_agent_answers_fails_leaves_and_is_cancelled() {
     let to = ada.frame().await["from"].clone();
     ada.send(json!({"type": "reply", "to": to, "payload": {"answer": "yes"}}))
         .await;
-    assert_eq!(events.rest().await, [said("yes"), finished()]);
+    assert_eq!(events.rest().await, [text_event("yes"), finished()]);
 
     let mut events = platform.relay("ada", "r-1").await;
     let to = ada.frame().await["from"].clone();
@@ -110,8 +110,8 @@ async fn two_requests_of_one_session_reach_an_agent_that_can_tell_them_apart_at_
             ada.send(json!({"type": "reply", "to": one["from"], "payload": "one"}))
                 .await;
         }
-        assert_eq!(first.rest().await, [said("one"), finished()]);
-        assert_eq!(second.rest().await, [said("two"), finished()]);
+        assert_eq!(first.rest().await, [text_event("one"), finished()]);
+        assert_eq!(second.rest().await, [text_event("two"), finished()]);
     }
 }
 
@@ -131,7 +131,7 @@ async fn an_async_relay_to_either_door_is_called_back() {
         let fails = matches!(request, "r-3" | "r-4");
         if agent == AMY {
             amy.expect_message("hi").await;
-            // The words are taken from the chunks where the end does not repeat them.
+            // The result is taken from the chunks if the end doesn't repeat the text.
             amy.send(crate::bridge::chunk(request, "all ")).await;
             amy.send(crate::bridge::chunk(request, "of it")).await;
             let end = match fails {
@@ -164,7 +164,7 @@ async fn an_async_relay_to_either_door_is_called_back() {
     }
 }
 
-/// The caller is gone long before; the agent, too.
+/// The caller and the agent have disconnected long before.
 #[tokio::test]
 async fn an_async_relay_is_called_back_when_its_agent_leaves() {
     let mut postbox = Postbox::start().await;
@@ -232,5 +232,5 @@ async fn a_question_of_an_agent_is_a_status_for_the_platform_and_its_owner_may_a
     amy.expect(json!({"type": "answer", "request_id": "r-1", "ask_id": "q-1", "content": "Rome"}))
         .await;
     answer_all(&mut amy, "r-1", "sunny").await;
-    assert_eq!(events.rest().await, [said("sunny"), finished()]);
+    assert_eq!(events.rest().await, [text_event("sunny"), finished()]);
 }

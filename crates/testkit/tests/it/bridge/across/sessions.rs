@@ -1,4 +1,4 @@
-//! Conversations: as they are for the platform and the operator, hashed for everybody else, so that two callers never
+//! Session ids: unchanged for the platform and the operator, hashed for all other callers, so that two callers never
 //! share an agent's memory by accident.
 
 use jackfield_testkit::{Raw, TestHub, Web};
@@ -11,7 +11,7 @@ fn is_hash(session: &Value) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// What the agent sees of a caller's conversation `s-1`.
+/// Returns the session id that the agent sees for a caller's session `s-1`.
 async fn seen(agent: &mut Raw, caller: &Web, target: &str) -> Value {
     let body = json!({"text": "hi", "session": "s-1"});
     let events = caller
@@ -70,7 +70,7 @@ async fn the_sessions_of_strange_agents_are_hashed_too() {
     let message = amy.frame().await;
     assert!(is_hash(&message["session_id"]), "{message}");
     assert_ne!(message["request_id"], "c-1", "that id is open already");
-    // Each answer finds its own caller.
+    // Each answer reaches its own caller.
     for (request, text) in [
         (message["request_id"].as_str().unwrap(), "hers"),
         ("c-1", "ours"),
@@ -88,7 +88,7 @@ async fn the_sessions_of_strange_agents_are_hashed_too() {
     }
 }
 
-/// `with_files` goes along, as the seed has it; the original drops it.
+/// `with_files` is forwarded, as specified; the original hub drops it.
 #[tokio::test]
 async fn an_agent_that_is_called_with_files_knows_it() {
     let hub = TestHub::start().await;

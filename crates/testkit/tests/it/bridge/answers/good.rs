@@ -1,11 +1,11 @@
-//! What the platform gets when everything is well: exactly the fields of the original.
+//! Successful responses to the platform: exactly the fields of the original.
 
 use jackfield_testkit::{Postbox, TestHub, relay_to};
 use serde_json::{Value, json};
 
 use crate::bridge::{AMY, NOBODY, answer_all, done, error, with};
 
-/// A value without some fields, which must be there and be this.
+/// Removes fields that must exist and satisfy the condition.
 fn without(mut value: Value, fields: &[&str], is_right: impl Fn(&Value) -> bool) -> Value {
     for field in fields {
         let taken = value.as_object_mut().unwrap().remove(*field);
@@ -14,7 +14,7 @@ fn without(mut value: Value, fields: &[&str], is_right: impl Fn(&Value) -> bool)
     value
 }
 
-/// As in `2026-01-02T03:04:05.678Z`.
+/// Whether a value has the format `2026-01-02T03:04:05.678Z`.
 fn is_time(value: &Value) -> bool {
     let time = value.as_str().unwrap_or_default();
     time.len() == 24
@@ -115,7 +115,7 @@ async fn agents_are_shown_found_by_their_token_cancelled_and_cut_off() {
         json!({"online": false, "agent_type": "", "capabilities": [], "connected_at": "", "last_heartbeat": "", "active_sessions": 0, "user_id": ""})
     );
 
-    // The SHA-256 of ah_xxx, and of nothing that anybody has.
+    // The SHA-256 of ah_xxx, which is no existing token.
     let hash = "218832e57be41a23eb861d879f67933c94daed2abfaf9c8faa2455a492a7f89a";
     let found = json!([{"agent_id": AMY, "agent_type": "claude"}]);
     for (hash, agents) in [(hash, found), (&hash[1..], json!([]))] {
@@ -125,7 +125,7 @@ async fn agents_are_shown_found_by_their_token_cancelled_and_cut_off() {
         assert_eq!((status, answer), (200, json!({"agents": agents})));
     }
 
-    // A cancel of what is not there.
+    // Cancels an unknown request.
     let ids = json!({"session_id": "s-9", "request_id": "r-9"});
     let (status, answer) = platform
         .post("/api/cancel", with(json!({"agent_id": AMY}), &ids))
@@ -149,7 +149,7 @@ async fn agents_are_shown_found_by_their_token_cancelled_and_cut_off() {
             watch.until_offline().await;
         }
     }
-    // What was known stays known, but for whose it is.
+    // The agent's profile stays, except for its owner.
     let (_, shown) = platform.get(&path).await;
     let left = with(known, &json!({"online": false, "user_id": ""}));
     assert_eq!(without(shown, &times, is_time), left);
@@ -162,7 +162,7 @@ async fn signals_are_passed_on_and_fetched() {
     let mut amy = hub.bridge(AMY).await;
     let platform = hub.platform();
     let nothing = json!({"ok": true, "signals": []});
-    // A poll of an agent that is away is no error.
+    // A poll for an offline agent is no error.
     let poll = json!({"transfer_id": "t", "signal_type": "poll"});
     let (status, answer) = platform
         .post(&format!("/api/rtc-signal/{NOBODY}"), poll.clone())

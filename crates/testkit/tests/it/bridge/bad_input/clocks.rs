@@ -1,4 +1,4 @@
-//! Calls that hang, however lively their agents are.
+//! Timeouts of stuck calls with lively agents.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::bridge::{AMY, failed, with};
 
-/// How often the agent shows that it is alive: far more often than it must.
+/// Heartbeat interval, far shorter than required.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// Sends heartbeats by the clock, as the published client does, and nothing else.
+/// Sends heartbeats at a fixed interval, like the published client, and nothing else.
 async fn beat(agent: &mut Raw) {
     let mut clock = tokio::time::interval(BEAT);
     loop {
@@ -37,23 +37,23 @@ async fn a_heartbeat_keeps_a_call_alive_but_not_past_its_absolute_limit() {
     let mut kept = platform.stream("/api/relay", kept).await;
     amy.expect_message("hi").await;
     amy.expect_message("hi").await;
-    let heard = async { [live.rest().await, kept.rest().await] };
-    let heard = tokio::select! {
-        heard = heard => heard,
+    let ends = async { [live.rest().await, kept.rest().await] };
+    let ends = tokio::select! {
+        ends = ends => ends,
         () = beat(&mut amy) => unreachable!("it beats for ever"),
     };
-    for mut heard in heard {
-        // Longer than the agent may be silent.
+    for mut ends in ends {
+        // Longer than the agent's silence limit.
         let over = failed("timeout", "the call lasted 5 seconds, its limit");
-        assert_eq!(heard.pop(), Some(over));
+        assert_eq!(ends.pop(), Some(over));
         let is_alive = |event: &serde_json::Value| *event == json!({"type": "keepalive"});
-        assert!(heard.iter().all(is_alive), "{heard:?}");
+        assert!(ends.iter().all(is_alive), "{ends:?}");
     }
-    // The agent is told, and works on.
-    let mut told = [amy.frame().await, amy.frame().await];
-    told.sort_by_key(ToString::to_string);
+    // The agent is told, and stays usable.
+    let mut frames = [amy.frame().await, amy.frame().await];
+    frames.sort_by_key(ToString::to_string);
     assert_eq!(
-        told,
+        frames,
         [
             json!({"type": "cancel", "session_id": "s-1", "request_id": "r-1"}),
             json!({"type": "cancel", "session_id": "s-2", "request_id": "r-2"}),

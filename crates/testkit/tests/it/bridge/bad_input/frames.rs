@@ -1,10 +1,10 @@
-//! Frames of a registered agent that are nobody's, too late, too large or not to be read.
+//! Frames of a registered agent that are unmatched, too late, too large or unreadable.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
 
 use super::{Bystander, counted};
-use crate::bridge::{AMY, BOB, chunk, done, error, failed, finished, said};
+use crate::bridge::{AMY, BOB, chunk, done, error, failed, finished, text_event};
 
 #[tokio::test]
 async fn nobody_answers_for_another_agent() {
@@ -25,12 +25,12 @@ async fn nobody_answers_for_another_agent() {
     for frame in lies {
         bob.send(frame).await;
     }
-    // Nothing tells it that there is such a request.
+    // The agent learns nothing about the request.
     bob.expect_no_bridge_frame().await;
     assert_eq!(counted(&hub.web()).await - before, number as f64);
     amy.send(chunk("r-1", "the truth")).await;
     amy.send(done("r-1")).await;
-    assert_eq!(events.rest().await, [said("the truth"), finished()]);
+    assert_eq!(events.rest().await, [text_event("the truth"), finished()]);
 }
 
 #[tokio::test]
@@ -39,14 +39,14 @@ async fn what_comes_after_the_end_is_counted_and_dropped() {
     let mut bystander = Bystander::join(&hub).await;
     let mut amy = hub.bridge(AMY).await;
     let platform = hub.platform();
-    for (first, heard) in [
+    for (first, expected) in [
         (done("r-1"), finished()),
         (error("r-1", "agent_busy", "no"), failed("agent_busy", "no")),
     ] {
         let mut events = platform.relay(AMY, "r-1").await;
         amy.expect_message("hi").await;
         amy.send(first).await;
-        assert_eq!(events.rest().await, [heard]);
+        assert_eq!(events.rest().await, [expected]);
         let before = counted(&platform).await;
         for late in [
             chunk("r-1", "late"),
@@ -59,7 +59,7 @@ async fn what_comes_after_the_end_is_counted_and_dropped() {
         amy.expect_no_bridge_frame().await;
         assert_eq!(counted(&platform).await - before, 4.0);
     }
-    // What was cancelled is over, too.
+    // A cancelled request is over, too.
     let events = platform.relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
     drop(events);
@@ -84,12 +84,12 @@ async fn a_request_never_ended_is_not_ended_by_another_ones_end() {
     let mut two = platform.stream("/api/relay", body).await;
     amy.expect_message("hi").await;
     amy.expect_message("hi").await;
-    // The session in a frame is what the agent believes; the request is what counts.
+    // The frame's session is ignored; the request id counts.
     amy.send(json!({"type": "done", "session_id": "s-2", "request_id": "r-1"}))
         .await;
     assert_eq!(one.rest().await, [finished()]);
     amy.send(chunk("r-2", "open")).await;
-    two.expect(said("open")).await;
+    two.expect(text_event("open")).await;
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn frames_that_cannot_be_read_are_answered_and_the_connection_goes_on() {
     let mut events = hub.platform().relay(AMY, "r-1").await;
     amy.expect_message("hi").await;
     let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
-    // About a request that is not open: one that is would end.
+    // About a request that isn't open; an open request would end.
     let in_chunk = |field: &str| json!({"code": "invalid_message", "frame_type": "chunk", "request_id": "r-9", "field": field});
     for (text, fields) in [
         ("hello".to_owned(), json!({"code": "invalid_message"})),
@@ -129,7 +129,7 @@ async fn frames_that_cannot_be_read_are_answered_and_the_connection_goes_on() {
         amy.send_text(text).await;
         amy.expect_error(fields).await;
     }
-    // A call that cannot be read fails as calls fail.
+    // An unreadable call fails like any call.
     amy.send(json!({"type": "call_agent", "call_id": "c-1", "target_agent_id": BOB}))
         .await;
     let refused = amy.frame().await;
@@ -147,14 +147,14 @@ async fn frames_that_cannot_be_read_are_answered_and_the_connection_goes_on() {
             .unwrap()
             .contains("task_description")
     );
-    // Unknown types are answered, where the original ignores them, and do no harm.
+    // Unknown types are answered, unlike in the original, and do no harm.
     amy.send(json!({"type": "shout", "request_id": "r-1"}))
         .await;
     amy.expect_error(json!({"code": "invalid_message", "frame_type": "shout", "field": "type"}))
         .await;
     amy.send(json!({"type": "chunk", "request_id": "r-1", "delta": "x", "kind": "unheard-of"}))
         .await;
-    events.expect(said("x")).await;
+    events.expect(text_event("x")).await;
     bystander.is_undisturbed().await;
 }
 
@@ -193,8 +193,8 @@ async fn an_agent_learns_nothing_of_agents_that_are_not_its_owners() {
         .map(|it| &it["id"])
         .collect();
     assert_eq!(ids, [AMY]);
-    // One that is there and one that never was are the same to it.
-    let mut told = Vec::new();
+    // Existing and unknown agents get the same error.
+    let mut errors = Vec::new();
     for id in ["bystander", "by-nobody"] {
         amy.send(json!({"type": "call_agent", "target_agent_id": id, "task_description": "t", "call_id": "c"}))
             .await;
@@ -202,9 +202,9 @@ async fn an_agent_learns_nothing_of_agents_that_are_not_its_owners() {
         amy.send(json!({"type": "rtc_signal", "transfer_id": "t", "target_agent_id": id, "signal_type": "offer"}))
             .await;
         let signal = amy.frame().await;
-        told.push(format!("{call}{signal}").replace(id, "ID"));
+        errors.push(format!("{call}{signal}").replace(id, "ID"));
     }
-    assert_eq!(told[0], told[1]);
+    assert_eq!(errors[0], errors[1]);
     bystander.is_undisturbed().await;
 }
 
@@ -251,10 +251,10 @@ async fn ids_and_questions_that_are_too_long_fail_their_request_and_the_agent_is
         amy.send(frame).await;
         amy.expect(json!({"type": "cancel", "session_id": "s-1", "request_id": "r-1"}))
             .await;
-        let heard = events.rest().await;
-        assert_eq!(heard.len(), 1, "{heard:?}");
-        assert_eq!(heard[0]["code"], "invalid_message");
-        let message = heard[0]["message"].as_str().unwrap_or_default();
+        let expected = events.rest().await;
+        assert_eq!(expected.len(), 1, "{expected:?}");
+        assert_eq!(expected[0]["code"], "invalid_message");
+        let message = expected[0]["message"].as_str().unwrap_or_default();
         assert!(message.contains(named), "{message}");
     }
 }

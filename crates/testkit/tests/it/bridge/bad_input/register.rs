@@ -1,4 +1,4 @@
-//! Who may be which agent: ids, owners, tokens.
+//! Registration: ids, owners, tokens.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use jackfield_testkit::{TestHub, bridge_register};
 use serde_json::{Value, json};
 
 use super::{Bystander, refused};
-use crate::bridge::{AMY, BOB, answer_all, failed, finished, said};
+use crate::bridge::{AMY, BOB, answer_all, failed, finished, text_event};
 
 fn register(id: &str, token: Option<&str>) -> Value {
     let mut register = bridge_register(id);
@@ -16,7 +16,7 @@ fn register(id: &str, token: Option<&str>) -> Value {
     register
 }
 
-/// Nothing tells one reason from another.
+/// The error is the same for all reasons.
 fn not_authentic() -> (String, String) {
     ("Authentication failed".to_owned(), "Auth failed".to_owned())
 }
@@ -39,7 +39,7 @@ async fn the_url_and_the_register_name_the_same_agent() {
         assert_eq!(text, "agent_id differs from the one in the URL");
     }
     bystander.is_undisturbed().await;
-    // A UUID is the same in either case.
+    // A UUID is case-insensitive.
     let mut raw = hub.connect_bridge(&AMY.to_uppercase()).await;
     raw.send(bridge_register(AMY)).await;
     raw.expect(json!({"type": "registered", "status": "ok"}))
@@ -56,7 +56,7 @@ async fn a_uuid_is_one_agent_in_either_case_wherever_it_is_named() {
     let mut events = platform.relay(&upper, "r-1").await;
     amy.expect_message("hi").await;
     answer_all(&mut amy, "r-1", "me").await;
-    assert_eq!(events.rest().await, [said("me"), finished()]);
+    assert_eq!(events.rest().await, [text_event("me"), finished()]);
     for id in [AMY, &upper] {
         let (_, status) = platform.get(&format!("/api/agents/{id}/status")).await;
         assert_eq!(status["online"], true);
@@ -108,7 +108,7 @@ async fn a_token_registers_only_what_its_scopes_name() {
     let token = hub.token("ann", &["agent:lab-*", "call:*"]).await;
     let mut raw = hub.connect_bridge("office-1").await;
     raw.send(register("office-1", Some(&token))).await;
-    // Of its own scopes it may know.
+    // A valid token may learn about its own scopes.
     let (text, reason) = not_authentic();
     let text = format!("{text}: this token may register agent:lab-* only");
     assert_eq!(refused(&mut raw).await, (text, reason));
@@ -133,7 +133,7 @@ async fn wrong_expired_and_revoked_tokens_look_the_same() {
         Some(&*revoked),
         Some(&*expired),
     ] {
-        // For an agent that is there and for one that never was.
+        // For an existing agent and for an unknown agent.
         for id in [AMY, BOB] {
             let mut raw = hub.connect_bridge(id).await;
             raw.send(register(id, token)).await;
@@ -225,7 +225,7 @@ async fn a_refused_register_leaves_the_connection_that_is_there_alone() {
         raw.send(frame).await;
         refused(&mut raw).await;
     }
-    // A second register on the same connection is told so and changes nothing.
+    // A second register on the same connection gets an error and changes nothing.
     for id in [AMY, BOB] {
         amy.send(bridge_register(id)).await;
         amy.expect_error(
@@ -234,5 +234,5 @@ async fn a_refused_register_leaves_the_connection_that_is_there_alone() {
         .await;
     }
     answer_all(&mut amy, "r-1", "still me").await;
-    assert_eq!(events.rest().await, [said("still me"), finished()]);
+    assert_eq!(events.rest().await, [text_event("still me"), finished()]);
 }

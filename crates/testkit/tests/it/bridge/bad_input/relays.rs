@@ -1,4 +1,4 @@
-//! Requests of the platform that are too large, unsafe or not its own.
+//! Requests of the platform that are too large, unsafe or for other callers' calls.
 
 use futures_util::stream;
 use jackfield_testkit::{Postbox, TestHub, answer, relay_to};
@@ -6,7 +6,7 @@ use reqwest::{Body, Method};
 use serde_json::json;
 
 use super::Bystander;
-use crate::bridge::{AMY, answer_all, chunk, done, finished, said};
+use crate::bridge::{AMY, answer_all, chunk, done, finished, text_event};
 
 #[tokio::test]
 async fn a_body_over_5_mib_is_refused_however_it_is_sent() {
@@ -21,7 +21,7 @@ async fn a_body_over_5_mib_is_refused_however_it_is_sent() {
         .chunks(64 << 10)
         .map(|it| Ok::<_, std::io::Error>(it.to_vec()))
         .collect();
-    // Without a length in its head, in chunks.
+    // Chunked, without a length in the head.
     let chunked = Body::wrap_stream(stream::iter(pieces));
     for body in [chunked, Body::from(text)] {
         let request = hub.platform().ask(Method::POST, "/api/relay").body(body);
@@ -104,7 +104,7 @@ async fn a_callback_to_a_private_address_is_refused_and_nothing_is_posted() {
     assert!(postbox.is_empty());
 }
 
-/// Ids that peers choose are theirs alone: two principals may choose the same.
+/// Ids chosen by peers are scoped to the peer: two principals may choose the same id.
 #[tokio::test]
 async fn the_request_ids_of_two_callers_never_meet() {
     let hub = TestHub::start().await;
@@ -122,7 +122,7 @@ async fn the_request_ids_of_two_callers_never_meet() {
         .await;
     let other = amy.expect_message("and I?").await;
     assert_ne!(other, "r-1", "the agent can tell them apart");
-    // Neither is the other's to look at, to cancel or to write into.
+    // Neither platform may see, cancel or write to the other's request.
     let (status, _) = platform
         .get(&format!(
             "/api/task-status?agent_id={AMY}&request_id={other}"
@@ -135,12 +135,12 @@ async fn the_request_ids_of_two_callers_never_meet() {
     amy.send(chunk(&other, "yours")).await;
     amy.send(done(&other)).await;
     answer_all(&mut amy, "r-1", "ours").await;
-    assert_eq!(ours.rest().await, [said("ours"), finished()]);
-    let heard = theirs.rest().await;
-    assert!(heard.iter().any(|it| it["text"] == "yours"), "{heard:?}");
+    assert_eq!(ours.rest().await, [text_event("ours"), finished()]);
+    let event = theirs.rest().await;
+    assert!(event.iter().any(|it| it["text"] == "yours"), "{event:?}");
 }
 
-/// Agents make a folder of the client's id; callers of other doors may claim one, too.
+/// Agents create a folder from the client id; callers of other doors may claim one, too.
 #[tokio::test]
 async fn an_unsafe_client_id_does_not_come_in_by_another_door() {
     let hub = TestHub::start().await;

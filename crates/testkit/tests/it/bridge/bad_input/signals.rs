@@ -1,4 +1,4 @@
-//! Signals of file transfers: for nobody, of nothing, and far too many.
+//! Transfer signals: without a receiver, without a transfer, and far too many.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::Bystander;
 use crate::bridge::{AMY, BOB, NOBODY};
 
-/// What the issue asks to survive.
+/// The number of signals that the hub must survive.
 const MANY: usize = 10_000;
-/// How many are sent before the answers to them are read.
+/// Number of signals sent before their responses are read.
 const BATCH: usize = 100;
 
 fn signal(target: &str, transfer: &str, number: usize, payload: &str) -> String {
@@ -16,19 +16,19 @@ fn signal(target: &str, transfer: &str, number: usize, payload: &str) -> String 
         .to_string()
 }
 
-/// The signal that begins a transfer: whoever sends it is one of its two parties from then on.
+/// The signal that begins a transfer; its sender becomes one of the two parties.
 fn announced(target: &str, transfer: &str) -> Value {
     let offer = json!({"transfer_id": transfer, "zip_size": 9, "zip_sha256": "0".repeat(64), "file_count": 1});
     json!({"type": "rtc_signal", "transfer_id": transfer, "target_agent_id": target, "signal_type": "prepare-upload", "payload": offer.to_string()})
 }
 
-/// Begins a transfer with an agent, which hears of it.
+/// Begins a transfer with an agent, which receives the signal.
 async fn begin(from: &mut Raw, to: &mut Raw, target: &str, transfer: &str) {
     from.send(announced(target, transfer)).await;
     assert_eq!(to.frame().await["signal_type"], "prepare-upload");
 }
 
-/// Sends signals, reading what is said about them; how many were refused.
+/// Sends signals while reading the responses. Returns the number of refused signals.
 async fn send_all(agent: &mut Raw, signals: impl Iterator<Item = String>) -> usize {
     let signals: Vec<_> = signals.collect();
     let mut refused = 0;
@@ -45,7 +45,7 @@ async fn send_all(agent: &mut Raw, signals: impl Iterator<Item = String>) -> usi
             if frame["type"] == "discover_agents_result" {
                 break;
             }
-            // Not that there is nobody: that there is no room.
+            // The error is about capacity, not about an unknown agent.
             assert_eq!(
                 (&frame["type"], &frame["code"], &frame["frame_type"]),
                 (&json!("error"), &json!("agent_busy"), &json!("rtc_signal")),
@@ -83,7 +83,8 @@ async fn a_transfer_that_nobody_began_is_empty_and_a_signal_to_nobody_is_refused
         json!({"code": "agent_offline", "frame_type": "rtc_signal", "field": "target_agent_id"}),
     )
     .await;
-    // Without it there is no transfer, and nobody is told who is there.
+    // Without an announcement there is no transfer, and the error doesn't reveal which agents
+    // exist.
     amy.send_text(self::signal(NOBODY, "t", 0, "x")).await;
     amy.expect_error(
         json!({"code": "auth_failed", "frame_type": "rtc_signal", "field": "transfer_id"}),
@@ -103,11 +104,11 @@ async fn ten_thousand_signals_for_an_http_caller_leave_only_what_it_can_fetch() 
     assert_eq!(kept[0], json!({"signal_type": "candidate", "payload": "x"}));
     let transfers =
         (0..MANY).map(|number| signal("http-caller", &format!("t-{number}"), number, "x"));
-    // The transfer before is one of the hundred.
+    // The earlier transfer is one of the hundred.
     assert_eq!(send_all(&mut amy, transfers).await, MANY - 99);
     assert_eq!(poll(&hub, "t-98").await.len(), 1);
     assert_eq!(poll(&hub, "t-99").await.len(), 0);
-    // Whoever leaves takes its signals along.
+    // A disconnected agent's signals are dropped.
     let mut watch = hub.watch(AMY);
     amy.close().await;
     watch.until_offline().await;
@@ -142,12 +143,12 @@ async fn an_agent_that_does_not_read_is_sent_no_more_signals_than_fit() {
     bob.expect(json!({"type": "registered", "status": "ok"}))
         .await;
     begin(&mut amy, &mut bob, BOB, "t").await;
-    // Far more than sockets and the hub hold: some 10 MB.
+    // Far more than sockets and hub hold: some 10 MB.
     let payload = "x".repeat(1000);
     let signals = (0..MANY).map(|number| signal(BOB, "t", number, &payload));
     let refused = send_all(&mut amy, signals).await;
     assert!(refused > MANY / 2, "only {refused} were refused");
-    // What it was sent is whole and in order, and it is an agent as before.
+    // The received signals are complete and in order, and the agent stays usable.
     for number in 0..10 {
         assert_eq!(bob.frame().await["n"], number);
     }

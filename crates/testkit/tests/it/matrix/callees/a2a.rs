@@ -1,4 +1,4 @@
-//! A server of the official protocol, version 1.0, that the hub dials: JSON-RPC, and streams of events that the test
+//! A server of the official protocol, version 1.0, that the hub dials: JSON-RPC, and event streams that the test
 //! writes one by one.
 
 use std::{convert::Infallible, sync::Arc};
@@ -23,29 +23,29 @@ use tokio::{
 };
 
 use crate::matrix::{
-    callee::{Callee, FAILURE_WORDS, PIECE, Told, piece},
+    callee::{Callee, EndNotice, FAILURE_WORDS, PIECE, piece},
     caller::QUESTION,
-    heard::{FILE_BASE64, FILE_NAME, text},
-    stage::Owner,
+    event::{FILE_BASE64, FILE_NAME, text},
+    setup::Owner,
 };
 
-/// Far more requests than the hub makes before the test looks.
+/// Larger than the number of requests between two checks of a test.
 const ASKED: usize = 16;
 
-/// A request, and where the events go that answer it.
+/// A request, and the channel for its events.
 struct Asked {
     body: Value,
     events: Sender<String>,
 }
 
-/// What the server answers with.
+/// State of the server.
 #[derive(Clone)]
-struct Desk {
+struct ServerState {
     asked: Sender<Asked>,
     task: Arc<Mutex<Task>>,
 }
 
-/// The task as it stands, for whoever looks at it.
+/// The current task, for requests that read it.
 #[derive(Default)]
 struct Task {
     state: String,
@@ -66,26 +66,26 @@ impl Task {
 pub(crate) struct A2a {
     asked: Receiver<Asked>,
     task: Arc<Mutex<Task>>,
-    /// The request that is being answered.
+    /// The request being answered.
     open: Option<Asked>,
     call: String,
     _server: JoinSet<()>,
 }
 
-/// Answers a request with a stream that the test writes; a look at the task, and its end, with the task.
-async fn serve(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
+/// Answers a message with a stream that the test writes, and a request about the task with the task.
+async fn serve(State(server_state): State<ServerState>, Json(body): Json<Value>) -> Response {
     let (events, written) = mpsc::channel(1);
     let id = body["id"].clone();
     let method = text(&body["method"]);
     let whole = |task: Value| Json(json!({"jsonrpc": "2.0", "id": id, "result": task}));
     if method == "GetTask" {
-        return whole(desk.task.lock().shown()).into_response();
+        return whole(server_state.task.lock().shown()).into_response();
     }
-    // Whoever has hung up does not answer.
-    desk.asked.send(Asked { body, events }).await.ok();
+    // The test may have closed the channel.
+    server_state.asked.send(Asked { body, events }).await.ok();
     if method == "CancelTask" {
-        desk.task.lock().state = "TASK_STATE_CANCELED".to_owned();
-        return whole(desk.task.lock().shown()).into_response();
+        server_state.task.lock().state = "TASK_STATE_CANCELED".to_owned();
+        return whole(server_state.task.lock().shown()).into_response();
     }
     let events = stream::unfold(written, |mut written: Receiver<String>| async move {
         let event = written.recv().await?;
@@ -96,7 +96,7 @@ async fn serve(State(desk): State<Desk>, Json(body): Json<Value>) -> Response {
 }
 
 impl A2a {
-    /// The next request is this one.
+    /// Returns the next request, which must have this method.
     async fn expect(&mut self, method: &str) -> Asked {
         let asked = tokio::time::timeout(SOON, self.asked.recv()).await;
         let asked = asked.expect("the hub asks in time").unwrap();
@@ -104,7 +104,7 @@ impl A2a {
         asked
     }
 
-    /// Writes an event; false if nobody reads it.
+    /// Writes an event; false if the reader has disconnected.
     async fn write(&mut self, result: Value) -> bool {
         let Some(Asked { body, events }) = &self.open else {
             panic!("nobody asked");
@@ -142,7 +142,7 @@ impl A2a {
 
     async fn tells_task(&mut self) {
         let task = self.task.lock().shown();
-        // A call that was short may be over by now.
+        // A short call may be over by now.
         self.write(json!({"task": task})).await;
     }
 }
@@ -165,7 +165,7 @@ impl Callee for A2a {
         let app = Router::new()
             .route("/.well-known/agent-card.json", get(|| async { Json(card) }))
             .route("/", post(serve))
-            .with_state(Desk {
+            .with_state(ServerState {
                 asked: ask,
                 task: task.clone(),
             });
@@ -187,7 +187,7 @@ impl Callee for A2a {
         "agent".to_owned()
     }
 
-    async fn called(&mut self) {
+    async fn receive_call(&mut self) {
         let asked = self.expect("SendStreamingMessage").await;
         let message = &asked.body["params"]["message"];
         assert_eq!(message["parts"][0]["text"], QUESTION, "{message}");
@@ -210,7 +210,7 @@ impl Callee for A2a {
         self.open = None;
     }
 
-    async fn says(&mut self, words: &str) {
+    async fn send_text(&mut self, words: &str) {
         assert!(self.text(words).await);
     }
 
@@ -256,20 +256,20 @@ impl Callee for A2a {
         self.open = None;
     }
 
-    /// The stream ends in the middle.
+    /// Ends the stream in the middle.
     async fn leaves(&mut self) {
         self.open = None;
     }
 
-    async fn is_taken_up(&mut self) {
+    async fn resume_call(&mut self) {
         self.open = Some(self.expect("SubscribeToTask").await);
         self.tells_task().await;
     }
 
-    async fn is_told(&mut self) -> Told {
+    async fn end_notice(&mut self) -> EndNotice {
         let asked = self.expect("CancelTask").await;
         assert_eq!(asked.body["params"]["id"], "t-1", "{}", asked.body);
-        Told::Cancel
+        EndNotice::Cancel
     }
 
     async fn floods(&mut self, bytes: usize) {

@@ -1,14 +1,14 @@
-//! An agent of Agora.
+//! An Agora agent.
 
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 
 use crate::matrix::{
-    callee::{Callee, FAILURE_CODE, FAILURE_WORDS, PIECE, Told, piece},
+    callee::{Callee, EndNotice, FAILURE_CODE, FAILURE_WORDS, PIECE, piece},
     caller::QUESTION,
-    heard::{FILE_BASE64, FILE_NAME, text},
-    stage::Owner,
+    event::{FILE_BASE64, FILE_NAME, text},
+    setup::Owner,
 };
 
 pub(crate) struct Agora {
@@ -69,7 +69,7 @@ impl Callee for Agora {
         "agent".to_owned()
     }
 
-    async fn called(&mut self) {
+    async fn receive_call(&mut self) {
         let message = self.frame().await;
         let payload = &message["payload"];
         assert_eq!(payload["body"]["question"], QUESTION, "{message}");
@@ -86,7 +86,7 @@ impl Callee for Agora {
         self.end(json!({"answer": words})).await;
     }
 
-    async fn says(&mut self, words: &str) {
+    async fn send_text(&mut self, words: &str) {
         self.chunk(words, json!({})).await;
     }
 
@@ -129,12 +129,12 @@ impl Callee for Agora {
         self.line = None;
     }
 
-    async fn is_told(&mut self) -> Told {
+    async fn end_notice(&mut self) -> EndNotice {
         let frame = self.frame().await;
         match (frame["type"].as_str(), frame["code"].as_str()) {
-            (Some("cancel"), _) => Told::Cancel,
-            (Some("error"), Some("offline")) => Told::CallerLeft,
-            (Some("error"), Some("slow_reader")) => Told::CallerDoesNotRead,
+            (Some("cancel"), _) => EndNotice::Cancel,
+            (Some("error"), Some("offline")) => EndNotice::CallerLeft,
+            (Some("error"), Some("slow_reader")) => EndNotice::CallerDoesNotRead,
             _ => panic!("{frame}"),
         }
     }

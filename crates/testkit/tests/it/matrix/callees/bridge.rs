@@ -1,14 +1,14 @@
-//! An agent of the bridge, with the extensions that it needs.
+//! A bridge agent, with the required extensions.
 
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 
 use crate::matrix::{
-    callee::{Callee, FAILURE_CODE, FAILURE_WORDS, PIECE, Told, piece},
+    callee::{Callee, EndNotice, FAILURE_CODE, FAILURE_WORDS, PIECE, piece},
     caller::QUESTION,
-    heard::{FILE_BASE64, FILE_NAME, text},
-    stage::Owner,
+    event::{FILE_BASE64, FILE_NAME, text},
+    setup::Owner,
 };
 
 pub(crate) struct Bridge {
@@ -53,7 +53,7 @@ impl Callee for Bridge {
         "agent".to_owned()
     }
 
-    async fn called(&mut self) {
+    async fn receive_call(&mut self) {
         let message = self.frame().await;
         assert_eq!(message["content"], QUESTION, "{message}");
         self.request = message["request_id"].clone();
@@ -64,13 +64,13 @@ impl Callee for Bridge {
         self.call.clone()
     }
 
-    /// As the published client does it.
+    /// Like the published client.
     async fn answers_at_once(&mut self, words: &str) {
         self.chunk(words, json!({})).await;
         self.send(json!({"type": "done", "result": words})).await;
     }
 
-    async fn says(&mut self, words: &str) {
+    async fn send_text(&mut self, words: &str) {
         self.chunk(words, json!({})).await;
     }
 
@@ -113,10 +113,10 @@ impl Callee for Bridge {
         self.line = None;
     }
 
-    async fn is_told(&mut self) -> Told {
+    async fn end_notice(&mut self) -> EndNotice {
         let frame = self.frame().await;
         assert_eq!(frame["type"], "cancel", "{frame}");
-        Told::Cancel
+        EndNotice::Cancel
     }
 
     async fn floods(&mut self, bytes: usize) {

@@ -10,11 +10,11 @@ use libp2p::futures::AsyncWriteExt as _;
 use serde_json::{Value, json};
 
 use crate::matrix::{
-    callee::{Callee, FAILURE_WORDS, LINK, PIECE, Told, piece},
+    callee::{Callee, EndNotice, FAILURE_WORDS, LINK, PIECE, piece},
     caller::QUESTION,
-    heard::FILE_NAME,
+    event::FILE_NAME,
     node::{self, Peer},
-    stage::Owner,
+    setup::Owner,
 };
 
 pub(crate) struct P2p {
@@ -26,7 +26,7 @@ pub(crate) struct P2p {
     chunks: u64,
 }
 
-/// Shows a card to whoever asks.
+/// Sends the card on request.
 async fn show_card(mut asked: Incoming) {
     let skill = json!({"id": "ask", "name": "Ask", "description": "Answers.", "path": "/ask", "method": "POST"});
     let card =
@@ -83,7 +83,7 @@ impl Callee for P2p {
         self.id.clone()
     }
 
-    async fn called(&mut self) {
+    async fn receive_call(&mut self) {
         let inbound = tokio::time::timeout(SOON, self.handoffs.next()).await;
         let mut stream = inbound.expect("a handoff comes in time").unwrap().stream;
         let mut request = Vec::new();
@@ -95,7 +95,7 @@ impl Callee for P2p {
         };
         assert_eq!(request["input_data"], QUESTION, "{request}");
         self.stream = Some(stream);
-        // A call that was short may be over by now.
+        // A short call may be over by now.
         self.write(json!({"type": "accepted"})).await;
     }
 
@@ -108,11 +108,11 @@ impl Callee for P2p {
             .await;
     }
 
-    async fn says(&mut self, words: &str) {
+    async fn send_text(&mut self, words: &str) {
         assert!(self.chunk(words).await, "the stream is open");
     }
 
-    /// It has words for what it does, and for nothing else.
+    /// The protocol supports status only.
     async fn works(&mut self) {
         let status = json!({"type": "status", "kind": "status", "text": "reading"});
         assert!(self.write(status).await, "the stream is open");
@@ -125,7 +125,7 @@ impl Callee for P2p {
             .await;
     }
 
-    /// There is no such frame.
+    /// The protocol has no such frame.
     async fn asks(&mut self, question: &str) {
         let ask = json!({"type": "ask", "id": Self::ASK, "text": question});
         assert!(self.write(ask).await, "the stream is open");
@@ -148,11 +148,11 @@ impl Callee for P2p {
         self.peer.node.disconnect(self.hub);
     }
 
-    async fn is_told(&mut self) -> Told {
+    async fn end_notice(&mut self) -> EndNotice {
         let stream = self.stream.as_mut().unwrap();
         let more = node::read(stream).await;
         assert!(more.is_empty(), "the stream is over");
-        Told::Cancel
+        EndNotice::Cancel
     }
 
     async fn floods(&mut self, bytes: usize) {

@@ -1,4 +1,4 @@
-//! A team, whose coordinator is an agent of the bridge.
+//! A team whose coordinator is a bridge agent.
 
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::TestHub;
@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::Bridge;
 use crate::matrix::{
-    callee::{Callee, Told},
-    stage::Owner,
+    callee::{Callee, EndNotice},
+    setup::Owner,
 };
 
 pub(crate) struct Team {
@@ -30,8 +30,8 @@ impl Callee for Team {
         "squad".to_owned()
     }
 
-    async fn called(&mut self) {
-        self.lead.called().await;
+    async fn receive_call(&mut self) {
+        self.lead.receive_call().await;
     }
 
     fn call(&self) -> String {
@@ -42,8 +42,8 @@ impl Callee for Team {
         self.lead.answers_at_once(words).await;
     }
 
-    async fn says(&mut self, words: &str) {
-        self.lead.says(words).await;
+    async fn send_text(&mut self, words: &str) {
+        self.lead.send_text(words).await;
     }
 
     async fn works(&mut self) {
@@ -74,8 +74,8 @@ impl Callee for Team {
         self.lead.leaves().await;
     }
 
-    async fn is_told(&mut self) -> Told {
-        self.lead.is_told().await
+    async fn end_notice(&mut self) -> EndNotice {
+        self.lead.end_notice().await
     }
 
     async fn floods(&mut self, bytes: usize) {

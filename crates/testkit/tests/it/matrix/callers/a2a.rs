@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::matrix::{
     caller::{Caller, QUESTION},
-    heard::{File, Heard, text},
-    stage::Owner,
+    event::{CallerEvent, File, text},
+    setup::Owner,
 };
 
 pub(crate) struct A2a {
@@ -18,14 +18,14 @@ pub(crate) struct A2a {
     target: String,
     task: String,
     events: Option<Events>,
-    unheard: VecDeque<Heard>,
+    pending: VecDeque<CallerEvent>,
 }
 
 fn message(words: &str) -> Value {
     json!({"messageId": format!("m-{words}"), "role": "ROLE_USER", "parts": [{"text": words}]})
 }
 
-/// The words of some parts.
+/// The joined text of parts.
 fn words(parts: &Value) -> String {
     let parts = parts.as_array().into_iter().flatten();
     parts.map(|part| text(&part["text"])).collect()
@@ -38,7 +38,7 @@ impl A2a {
             target: target.to_owned(),
             task: String::new(),
             events: None,
-            unheard: VecDeque::new(),
+            pending: VecDeque::new(),
         }
     }
 
@@ -55,24 +55,24 @@ impl A2a {
 
     async fn made(&mut self, artifact: &Value) {
         for part in artifact["parts"].as_array().unwrap() {
-            let heard = match part {
+            let event = match part {
                 part if part["raw"].is_string() => {
-                    Heard::File(File::bytes(&part["filename"], &part["raw"]))
+                    CallerEvent::File(File::bytes(&part["filename"], &part["raw"]))
                 }
                 part if part["url"].is_string() => {
-                    Heard::File(File::linked(&part["filename"], &part["url"]).await)
+                    CallerEvent::File(File::linked(&part["filename"], &part["url"]).await)
                 }
                 part => match part["text"].as_str().unwrap() {
-                    // The last piece of a reply may have no words.
+                    // The last piece of a reply may be empty.
                     "" => continue,
-                    words => Heard::text(words),
+                    words => CallerEvent::text(words),
                 },
             };
-            self.unheard.push_back(heard);
+            self.pending.push_back(event);
         }
     }
 
-    fn status(update: &Value) -> Option<Heard> {
+    fn status(update: &Value) -> Option<CallerEvent> {
         let status = &update["status"];
         let said = &status["message"];
         let words = words(&said["parts"]);
@@ -80,12 +80,12 @@ impl A2a {
             "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING" => {
                 let kind = update["metadata"]["kind"].as_str()?;
                 let tool = &update["metadata"]["toolName"];
-                Some(Heard::chunk(Some(kind), words, tool))
+                Some(CallerEvent::chunk(Some(kind), words, tool))
             }
-            "TASK_STATE_INPUT_REQUIRED" => Some(Heard::Asked(words)),
-            "TASK_STATE_COMPLETED" => Some(Heard::Done),
-            "TASK_STATE_CANCELED" => Some(Heard::Cancelled),
-            "TASK_STATE_FAILED" => Some(Heard::Failed {
+            "TASK_STATE_INPUT_REQUIRED" => Some(CallerEvent::Asked(words)),
+            "TASK_STATE_COMPLETED" => Some(CallerEvent::Done),
+            "TASK_STATE_CANCELED" => Some(CallerEvent::Cancelled),
+            "TASK_STATE_FAILED" => Some(CallerEvent::Failed {
                 code: text(&said["metadata"]["failure"]),
                 words,
             }),
@@ -101,7 +101,7 @@ impl Caller for A2a {
         Self::of(hub.web(), target)
     }
 
-    async fn join_in_vain(hub: &TestHub, owner: &Owner, target: &str) -> Self {
+    async fn join_without_access(hub: &TestHub, owner: &Owner, target: &str) -> Self {
         Self::of(owner.web(hub), target)
     }
 
@@ -110,10 +110,10 @@ impl Caller for A2a {
         self.stream("SendStreamingMessage", params).await;
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn next_event(&mut self) -> CallerEvent {
         loop {
-            if let Some(heard) = self.unheard.pop_front() {
-                return heard;
+            if let Some(event) = self.pending.pop_front() {
+                return event;
             }
             let item = self.events.as_mut().unwrap().next().await["result"].take();
             if let Some(task) = item.get("task") {
@@ -124,7 +124,7 @@ impl Caller for A2a {
             } else if let Some(update) = item.get("artifactUpdate") {
                 self.made(&update["artifact"]).await;
             } else {
-                self.unheard.extend(Self::status(&item["statusUpdate"]));
+                self.pending.extend(Self::status(&item["statusUpdate"]));
             }
         }
     }
@@ -149,17 +149,17 @@ impl Caller for A2a {
         self.events = None;
     }
 
-    async fn come_back(&mut self) {
+    async fn reconnect(&mut self) {
         let params = json!({"id": self.task});
         self.stream("SubscribeToTask", params).await;
     }
 
-    async fn refused(&mut self) -> Heard {
+    async fn refused(&mut self) -> CallerEvent {
         let params = json!({"message": message(QUESTION)});
         let request = self.ask("SendStreamingMessage", &params);
         let (status, answer) = jackfield_testkit::answer(request).await;
         assert_eq!(status, 404, "{answer}");
-        Heard::Failed {
+        CallerEvent::Failed {
             code: answer["error"]["code"].to_string(),
             words: text(&answer["error"]["message"]),
         }

@@ -1,4 +1,4 @@
-//! An agent of Agora that calls, on its own WebSocket.
+//! An Agora agent as caller, on its own WebSocket.
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use crate::matrix::{
     caller::{Caller, QUESTION},
-    heard::{File, Heard, text},
-    stage::Owner,
+    event::{CallerEvent, File, text},
+    setup::Owner,
 };
 
 pub(crate) struct Agora {
     line: Option<Raw>,
     target: String,
     ask: Value,
-    unheard: VecDeque<Heard>,
+    pending: VecDeque<CallerEvent>,
 }
 
 impl Agora {
@@ -25,7 +25,7 @@ impl Agora {
             line: Some(line),
             target: target.to_owned(),
             ask: Value::Null,
-            unheard: VecDeque::new(),
+            pending: VecDeque::new(),
         }
     }
 
@@ -34,19 +34,19 @@ impl Agora {
         self.line.as_mut().unwrap().send(frame).await;
     }
 
-    /// A whole answer, or the end of one.
+    /// A whole answer, or the end of an answer.
     async fn end(&mut self, payload: &Value) {
         let words = [&payload["body"]["answer"], &payload["answer"]];
         let words = words.into_iter().find_map(Value::as_str);
         if let Some(words) = words.filter(|words| !words.is_empty()) {
-            self.unheard.push_back(Heard::text(words));
+            self.pending.push_back(CallerEvent::text(words));
         }
         for file in payload["attachments"].as_array().into_iter().flatten() {
             let file = match file.get("bytes") {
                 Some(bytes) => File::bytes(&file["name"], bytes),
                 None => File::linked(&file["name"], &file["url"]).await,
             };
-            self.unheard.push_back(Heard::File(file));
+            self.pending.push_back(CallerEvent::File(file));
         }
         for artifact in payload["artifacts"].as_array().into_iter().flatten() {
             for part in artifact["parts"].as_array().into_iter().flatten() {
@@ -55,10 +55,10 @@ impl Agora {
                     Some(bytes) => File::bytes(&file["name"], bytes),
                     None => File::linked(&file["name"], &file["uri"]).await,
                 };
-                self.unheard.push_back(Heard::File(file));
+                self.pending.push_back(CallerEvent::File(file));
             }
         }
-        self.unheard.push_back(Heard::Done);
+        self.pending.push_back(CallerEvent::Done);
     }
 }
 
@@ -69,7 +69,7 @@ impl Caller for Agora {
         Self::on(hub.agora_narrow("caller").await, target)
     }
 
-    async fn join_in_vain(hub: &TestHub, owner: &Owner, target: &str) -> Self {
+    async fn join_without_access(hub: &TestHub, owner: &Owner, target: &str) -> Self {
         let line = match owner {
             Owner::Local => hub.agora("caller").await,
             Owner::Token(token) => hub.agora_of(token, "caller").await,
@@ -83,27 +83,27 @@ impl Caller for Agora {
         self.send(json!({"type": "send", "payload": payload})).await;
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn next_event(&mut self) -> CallerEvent {
         loop {
-            if let Some(heard) = self.unheard.pop_front() {
-                return heard;
+            if let Some(event) = self.pending.pop_front() {
+                return event;
             }
             let frame = self.line.as_mut().unwrap().frame().await;
             let payload = &frame["payload"];
             match frame["type"].as_str().unwrap() {
                 "reply" if payload["input_required"].is_object() => {
                     self.ask = payload["input_required"]["id"].clone();
-                    return Heard::Asked(text(&payload["input_required"]["text"]));
+                    return CallerEvent::Asked(text(&payload["input_required"]["text"]));
                 }
                 "reply" if frame["stream"] == true => {}
                 "reply" | "reply_end" => self.end(payload).await,
                 "reply_chunk" => {
                     let kind = frame["kind"].as_str();
-                    return Heard::chunk(kind, text(&frame["chunk"]), &frame["tool_name"]);
+                    return CallerEvent::chunk(kind, text(&frame["chunk"]), &frame["tool_name"]);
                 }
-                "error" if frame["code"] == "cancelled" => return Heard::Cancelled,
+                "error" if frame["code"] == "cancelled" => return CallerEvent::Cancelled,
                 "error" => {
-                    return Heard::Failed {
+                    return CallerEvent::Failed {
                         code: text(&frame["code"]),
                         words: text(&frame["message"]),
                     };
@@ -127,7 +127,7 @@ impl Caller for Agora {
         self.line = None;
     }
 
-    async fn come_back(&mut self) {
+    async fn reconnect(&mut self) {
         unreachable!("its calls end with its connection");
     }
 }

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use crate::matrix::{
     caller::{Caller, QUESTION},
-    heard::{File, Heard, text},
-    stage::Owner,
+    event::{CallerEvent, File, text},
+    setup::Owner,
 };
 
 pub(crate) struct Bridge {
     web: Web,
     target: String,
     events: Option<Events>,
-    unheard: VecDeque<Heard>,
+    pending: VecDeque<CallerEvent>,
 }
 
 impl Bridge {
@@ -39,11 +39,11 @@ impl Caller for Bridge {
             web: hub.platform(),
             target: target.to_owned(),
             events: None,
-            unheard: VecDeque::new(),
+            pending: VecDeque::new(),
         }
     }
 
-    async fn join_in_vain(hub: &TestHub, _: &Owner, target: &str) -> Self {
+    async fn join_without_access(hub: &TestHub, _: &Owner, target: &str) -> Self {
         Self::join(hub, target, Protocol::Bridge).await
     }
 
@@ -51,27 +51,27 @@ impl Caller for Bridge {
         self.events = Some(self.web.stream("/api/relay", self.request()).await);
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn next_event(&mut self) -> CallerEvent {
         loop {
-            if let Some(heard) = self.unheard.pop_front() {
-                return heard;
+            if let Some(event) = self.pending.pop_front() {
+                return event;
             }
             let data = self.events.as_mut().unwrap().next().await;
             match data["type"].as_str().unwrap() {
                 "chunk" => {
                     let kind = data["kind"].as_str();
-                    return Heard::chunk(kind, text(&data["delta"]), &data["tool_name"]);
+                    return CallerEvent::chunk(kind, text(&data["delta"]), &data["tool_name"]);
                 }
                 "done" => {
                     for file in data["attachments"].as_array().into_iter().flatten() {
                         let file = File::linked(&file["name"], &file["url"]).await;
-                        self.unheard.push_back(Heard::File(file));
+                        self.pending.push_back(CallerEvent::File(file));
                     }
-                    self.unheard.push_back(Heard::Done);
+                    self.pending.push_back(CallerEvent::Done);
                 }
-                "error" if data["message"] == "Request cancelled" => return Heard::Cancelled,
+                "error" if data["message"] == "Request cancelled" => return CallerEvent::Cancelled,
                 "error" => {
-                    return Heard::Failed {
+                    return CallerEvent::Failed {
                         code: text(&data["code"]),
                         words: text(&data["message"]),
                     };
@@ -95,14 +95,14 @@ impl Caller for Bridge {
         self.events = None;
     }
 
-    async fn come_back(&mut self) {
+    async fn reconnect(&mut self) {
         unreachable!("its calls end with its connection");
     }
 
-    async fn refused(&mut self) -> Heard {
+    async fn refused(&mut self) -> CallerEvent {
         let (status, answer) = self.web.post("/api/relay", self.request()).await;
         assert_eq!(status, 404, "{answer}");
-        Heard::Failed {
+        CallerEvent::Failed {
             code: text(&answer["error"]),
             words: text(&answer["message"]),
         }

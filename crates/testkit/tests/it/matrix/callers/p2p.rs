@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::matrix::{
     caller::{Caller, QUESTION},
-    heard::{File, Heard, text},
+    event::{CallerEvent, File, text},
     node::{self, Peer},
-    stage::Owner,
+    setup::Owner,
 };
 
 pub(crate) struct P2p {
@@ -21,11 +21,11 @@ pub(crate) struct P2p {
     stream: Option<Stream>,
     unread: Vec<u8>,
     has_text: bool,
-    unheard: VecDeque<Heard>,
+    pending: VecDeque<CallerEvent>,
 }
 
 impl P2p {
-    /// The next frame; nothing at the end.
+    /// Returns the next frame, or `None` at the end.
     async fn frame(&mut self) -> Option<Value> {
         loop {
             if let Some(at) = self.unread.iter().position(|byte| *byte == b'\n') {
@@ -40,23 +40,23 @@ impl P2p {
         }
     }
 
-    /// The answer: words, or an object where there is more than that.
+    /// The answer: text, or an object with more fields.
     async fn result(&mut self, data: &Value) {
         let words = data.as_str().or(data["text"].as_str());
         if let Some(words) = words.filter(|words| !self.has_text && !words.is_empty()) {
-            self.unheard.push_back(Heard::text(words));
+            self.pending.push_back(CallerEvent::text(words));
         }
         for file in data["files"].as_array().into_iter().flatten() {
             let file = File::linked(&file["name"], &file["url"]).await;
-            self.unheard.push_back(Heard::File(file));
+            self.pending.push_back(CallerEvent::File(file));
         }
-        self.unheard.push_back(Heard::Done);
+        self.pending.push_back(CallerEvent::Done);
     }
 }
 
 impl Caller for P2p {
     const PROTOCOL: Protocol = Protocol::P2p;
-    /// Streams have little room, and a hub that cannot write gives up soon.
+    /// Streams have small windows, and a hub with a blocked write gives up soon.
     const UNREAD: usize = 2 << 20;
 
     async fn join(hub: &TestHub, target: &str, _: Protocol) -> Self {
@@ -68,11 +68,11 @@ impl Caller for P2p {
             stream: None,
             unread: Vec::new(),
             has_text: false,
-            unheard: VecDeque::new(),
+            pending: VecDeque::new(),
         }
     }
 
-    async fn join_in_vain(hub: &TestHub, _: &Owner, target: &str) -> Self {
+    async fn join_without_access(hub: &TestHub, _: &Owner, target: &str) -> Self {
         Self::join(hub, target, Protocol::P2p).await
     }
 
@@ -85,25 +85,25 @@ impl Caller for P2p {
         self.stream = Some(stream);
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn next_event(&mut self) -> CallerEvent {
         loop {
-            if let Some(heard) = self.unheard.pop_front() {
-                return heard;
+            if let Some(event) = self.pending.pop_front() {
+                return event;
             }
             let Some(frame) = self.frame().await else {
-                return Heard::Cancelled;
+                return CallerEvent::Cancelled;
             };
             match frame["type"].as_str() {
                 Some("accepted" | "heartbeat") => {}
                 Some("chunk") => {
                     self.has_text = true;
-                    return Heard::Text(text(&frame["data"]));
+                    return CallerEvent::Text(text(&frame["data"]));
                 }
-                Some("status") => return Heard::Status(text(&frame["text"])),
+                Some("status") => return CallerEvent::Status(text(&frame["text"])),
                 Some("result") => self.result(&frame["data"]).await,
                 Some("error") => {
                     let code = &frame["code"];
-                    return Heard::Failed {
+                    return CallerEvent::Failed {
                         code: match frame["reason"].as_str() {
                             Some(reason) => reason.to_owned(),
                             None => code.to_string(),
@@ -120,7 +120,7 @@ impl Caller for P2p {
         unreachable!("its call has failed");
     }
 
-    /// A stream that is dropped is reset.
+    /// Dropping a stream resets it.
     async fn cancel(&mut self) {
         self.stream = None;
     }
@@ -129,7 +129,7 @@ impl Caller for P2p {
         self.peer.node.disconnect(self.hub);
     }
 
-    async fn come_back(&mut self) {
+    async fn reconnect(&mut self) {
         unreachable!("its calls end with its connection");
     }
 }

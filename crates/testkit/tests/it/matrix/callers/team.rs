@@ -1,4 +1,4 @@
-//! Somebody who speaks to a member of a team on the team's socket. The member is the agent, or the team, that is called.
+//! A user who talks to a member of a team on the team's socket. The member is the called agent, or the called team.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 
 use crate::matrix::{
     caller::{Caller, QUESTION},
-    heard::{File, Heard, text},
-    stage::Owner,
+    event::{CallerEvent, File, text},
+    setup::Owner,
 };
 
 const SOCKET: &str = "/ws/agent-team/callers";
 
-/// What stands for questions, and for status lines outside of tools.
+/// Placeholders for questions, and for status lines outside of tools.
 const NO_TOOLS: [&str; 2] = ["ask_user", "status"];
 
 pub(crate) struct Team {
     hub: std::net::SocketAddr,
     line: Option<Raw>,
-    /// A team has a coordinator, which nobody speaks to here.
+    /// The required coordinator of the team; not called here.
     _front: Raw,
     target: String,
-    /// The segments that were begun, by their ids.
+    /// Begun segments, by id.
     segments: HashMap<String, Value>,
     has_spoken: bool,
     is_busy: bool,
-    unheard: VecDeque<Heard>,
+    pending: VecDeque<CallerEvent>,
 }
 
 impl Team {
@@ -58,7 +58,7 @@ impl Team {
             segments: HashMap::new(),
             has_spoken: false,
             is_busy: false,
-            unheard: VecDeque::new(),
+            pending: VecDeque::new(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Team {
         self.line.as_mut().unwrap().send(frame).await;
     }
 
-    async fn take(&mut self, frame: &Value) -> Option<Heard> {
+    async fn take(&mut self, frame: &Value) -> Option<CallerEvent> {
         let payload = &frame["payload"];
         let kind = frame["type"].as_str().unwrap();
         let is_refusal = kind == "ERROR" && payload["member_route_key"].is_null();
@@ -81,52 +81,52 @@ impl Team {
                     .insert(text(&payload["id"]), payload["segment_type"].clone());
                 let tool = payload["metadata"]["tool_name"].as_str();
                 let tool = tool.filter(|tool| !NO_TOOLS.contains(tool))?;
-                Some(Heard::ToolStart(tool.to_owned()))
+                Some(CallerEvent::ToolStart(tool.to_owned()))
             }
             "SEGMENT_CONTENT" => {
                 let delta = text(&payload["delta"]);
                 match self.segments[payload["id"].as_str().unwrap()].as_str() {
                     Some("text") => {
                         self.has_spoken = true;
-                        Some(Heard::Text(delta))
+                        Some(CallerEvent::Text(delta))
                     }
-                    Some("reasoning") => Some(Heard::Thinking(delta)),
+                    Some("reasoning") => Some(CallerEvent::Thinking(delta)),
                     _ => None,
                 }
             }
             "TOOL_EXECUTION_SUCCEEDED" => {
                 let is_tool = !NO_TOOLS.contains(&payload["tool_name"].as_str()?);
-                is_tool.then(|| Heard::ToolResult(text(&payload["result"])))
+                is_tool.then(|| CallerEvent::ToolResult(text(&payload["result"])))
             }
-            "TOOL_LOG" => Some(Heard::Status(text(&payload["log_entry"]))),
+            "TOOL_LOG" => Some(CallerEvent::Status(text(&payload["log_entry"]))),
             "TOOL_APPROVAL_REQUESTED" => {
                 assert_eq!(payload["tool_name"], "ask_user", "{frame}");
-                Some(Heard::Asked(text(&payload["arguments"]["question"])))
+                Some(CallerEvent::Asked(text(&payload["arguments"]["question"])))
             }
             "ARTIFACT_PERSISTED" => {
                 let file = File::linked(&payload["path"], &payload["url"]).await;
-                Some(Heard::File(file))
+                Some(CallerEvent::File(file))
             }
             "ASSISTANT_COMPLETE" => {
                 let content = text(&payload["content"]);
                 if !self.has_spoken && !content.is_empty() {
-                    self.unheard.push_back(Heard::Text(content));
+                    self.pending.push_back(CallerEvent::Text(content));
                 }
-                self.unheard.push_back(Heard::Done);
-                self.unheard.pop_front()
+                self.pending.push_back(CallerEvent::Done);
+                self.pending.pop_front()
             }
             "ERROR" if payload["code"] == "cancelled" => {
                 self.is_busy = false;
-                Some(Heard::Cancelled)
+                Some(CallerEvent::Cancelled)
             }
-            "ERROR" => Some(Heard::Failed {
+            "ERROR" => Some(CallerEvent::Failed {
                 code: text(&payload["code"]),
                 words: text(&payload["message"]),
             }),
             "AGENT_STATUS" => {
                 let is_idle = payload["new_status"] == "idle";
                 let was_busy = std::mem::replace(&mut self.is_busy, !is_idle);
-                (was_busy && is_idle).then_some(Heard::Cancelled)
+                (was_busy && is_idle).then_some(CallerEvent::Cancelled)
             }
             _ => None,
         }
@@ -144,7 +144,7 @@ impl Caller for Team {
         Self::of(hub, &Owner::Local, vec![member], "it").await
     }
 
-    async fn join_in_vain(hub: &TestHub, owner: &Owner, target: &str) -> Self {
+    async fn join_without_access(hub: &TestHub, owner: &Owner, target: &str) -> Self {
         Self::of(hub, owner, vec![], target).await
     }
 
@@ -153,14 +153,14 @@ impl Caller for Team {
             .await;
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn next_event(&mut self) -> CallerEvent {
         loop {
-            if let Some(heard) = self.unheard.pop_front() {
-                return heard;
+            if let Some(event) = self.pending.pop_front() {
+                return event;
             }
             let frame = self.line.as_mut().unwrap().frame().await;
-            if let Some(heard) = self.take(&frame).await {
-                return heard;
+            if let Some(event) = self.take(&frame).await {
+                return event;
             }
         }
     }
@@ -177,7 +177,7 @@ impl Caller for Team {
         self.line = None;
     }
 
-    async fn come_back(&mut self) {
+    async fn reconnect(&mut self) {
         self.line = Some(Raw::connect(self.hub, SOCKET).await);
     }
 }

@@ -1,4 +1,4 @@
-//! Callers of A2A: the official protocol in two versions, and the seed's dialect.
+//! Callers of A2A: the official protocol in two versions, and Agno's dialect.
 
 use jackfield_testkit::{Events, Web, answer};
 use reqwest::{Method, RequestBuilder};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ANSWER, begin, expect_cancel, expect_shown, work};
 use crate::team::duo;
 
-/// What differs between the versions.
+/// Differences between the versions.
 struct Version {
     header: Option<&'static str>,
     send: &'static str,
@@ -46,7 +46,7 @@ impl Version {
         }
     }
 
-    /// A result as `task`, `message`, `statusUpdate` or `artifactUpdate`, and what it is.
+    /// A result as `task`, `message`, `statusUpdate` or `artifactUpdate`, with its content.
     fn item(&self, result: &Value) -> (String, Value) {
         if self.header.is_some() {
             let (name, item) = result.as_object().unwrap().iter().next().unwrap();
@@ -166,7 +166,7 @@ async fn a_coordinator_asks_the_caller_of_the_team_and_the_task_goes_on() {
             version.call(&web, "/a2a/agents/duo", version.send, &params)
         };
         let asking = async {
-            let request = lead.hears("the weather?").await;
+            let request = lead.expect_message("the weather?").await;
             let ask = json!({"type": "ask", "request_id": request, "ask_id": "q-1", "kind": "input", "text": "which city?"});
             lead.line.send(ask).await;
             request
@@ -187,7 +187,7 @@ async fn a_coordinator_asks_the_caller_of_the_team_and_the_task_goes_on() {
                 (&told["type"], &told["content"]),
                 (&json!("answer"), &json!("Rome"))
             );
-            lead.says(&request, "Sunny.").await;
+            lead.send_text(&request, "Sunny.").await;
             lead.ends(&request).await;
         };
         let ((_, sent), ()) = tokio::join!(answer(send(reply)), going_on);

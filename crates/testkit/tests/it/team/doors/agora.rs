@@ -1,10 +1,10 @@
-//! Agents of Agora call a team, also one that another agent of Agora leads.
+//! Agora agents call a team, also a team with an Agora agent as coordinator.
 
 use jackfield_testkit::{Raw, TestHub, WebClient};
 use serde_json::json;
 
 use super::{ANSWER, begin, expect_cancel, expect_shown, work};
-use crate::team::{cast::Player, duo, make_team};
+use crate::team::{duo, make_team, members::MemberAgent};
 
 async fn ask(ada: &mut Raw, words: &str) {
     let payload = json!({"action": "query", "body": {"question": words}, "request_id": words});
@@ -50,12 +50,12 @@ async fn an_agent_of_agora_finds_and_calls_a_team() {
     user.until_rest(2).await;
 }
 
-/// Two agents of Agora are joined by a plain relay; through a team it is a call.
+/// Two Agora agents use a direct route; through a team they use a call.
 #[tokio::test]
 async fn an_agent_of_agora_calls_a_team_that_an_agent_of_agora_leads() {
     let hub = TestHub::start().await;
     let mut lead = hub.agora("agent-lead").await;
-    let mut dev = Player::join(&hub, "agent-dev").await;
+    let mut dev = MemberAgent::join(&hub, "agent-dev").await;
     let members =
         json!([{"name": "lead", "agent": "agent-lead"}, {"name": "dev", "agent": "agent-dev"}]);
     make_team(&hub, "duo", members).await;
@@ -71,8 +71,8 @@ async fn an_agent_of_agora_calls_a_team_that_an_agent_of_agora_leads() {
     let payload = json!({"body": {"question": "what is it?"}, "request_id": "x-1", "parent_request_id": parent});
     lead.send(json!({"type": "send", "to": "agent-dev", "payload": payload}))
         .await;
-    let asked = dev.hears("what is it?").await;
-    dev.says(&asked, "42").await;
+    let asked = dev.expect_message("what is it?").await;
+    dev.send_text(&asked, "42").await;
     dev.ends(&asked).await;
     for kind in ["reply", "reply_chunk", "reply_end"] {
         assert_eq!(lead.frame().await["type"], kind);

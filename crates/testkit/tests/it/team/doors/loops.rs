@@ -1,9 +1,10 @@
-//! Chains and loops through teams: a call of a team is one hop, as one of its coordinator would be.
+//! Chains and loops through teams: a call to a team is a single hop, like a call to its
+//! coordinator.
 
 use jackfield_testkit::TestHub;
 use serde_json::{Value, json};
 
-use crate::team::{cast::Player, duo, make_team};
+use crate::team::{duo, make_team, members::MemberAgent};
 
 fn expect_loop(refused: &Value, call: &str) {
     assert_eq!(
@@ -21,17 +22,17 @@ fn expect_loop(refused: &Value, call: &str) {
 async fn a_coordinator_that_calls_its_own_team_again_and_again_is_cut_off() {
     let (_hub, mut lead, _dev, mut user) = duo().await;
     user.say("go", None).await;
-    let first = lead.hears("go").await;
+    let first = lead.expect_message("go").await;
     lead.calls(&first, "duo", "c-1", "again").await;
-    let second = lead.hears("again").await;
+    let second = lead.expect_message("again").await;
     lead.calls(&second, "duo", "c-2", "and again").await;
     expect_loop(&lead.line.frame().await, "c-2");
-    // By its own name as well.
+    // By the coordinator's own id as well.
     lead.calls(&second, "agent-lead", "c-3", "and again").await;
     expect_loop(&lead.line.frame().await, "c-3");
-    lead.says(&second, "enough").await;
+    lead.send_text(&second, "enough").await;
     lead.ends(&second).await;
-    assert_eq!(lead.hears_back("c-1").await, "enough");
+    assert_eq!(lead.reply_text("c-1").await, "enough");
     lead.ends(&first).await;
     user.until_rest(1).await;
     assert_eq!(user.screen.text("lead"), "enough");
@@ -44,12 +45,12 @@ async fn a_chain_of_teams_has_at_most_eight_hops() {
     let mut leads = Vec::new();
     for number in 0..9 {
         let agent = format!("agent-{number}");
-        leads.push(Player::join(&hub, &agent).await);
+        leads.push(MemberAgent::join(&hub, &agent).await);
         let members = json!([{"name": "lead", "agent": agent}]);
         make_team(&hub, &format!("team-{number}"), members).await;
     }
     let _events = hub.platform().relay("team-0", "r-0").await;
-    let mut request = leads[0].hears("hi").await;
+    let mut request = leads[0].expect_message("hi").await;
     for number in 1..9 {
         let call = format!("c-{number}");
         let team = format!("team-{number}");
@@ -59,6 +60,6 @@ async fn a_chain_of_teams_has_at_most_eight_hops() {
             leads[8].line.expect_no_bridge_frame().await;
             return;
         }
-        request = leads[number].hears(&call).await;
+        request = leads[number].expect_message(&call).await;
     }
 }

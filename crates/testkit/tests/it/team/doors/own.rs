@@ -60,14 +60,14 @@ async fn a_caller_that_leaves_stops_the_team() {
     assert_eq!(user.screen.status("dev"), "idle");
 }
 
-/// A question goes to whoever called; the team's viewers see it.
+/// A question goes to the caller; the team's viewers see it.
 #[tokio::test]
 async fn a_coordinator_asks_the_caller_of_the_team() {
     let (hub, mut lead, _dev, mut user) = duo().await;
     let web = hub.web();
     let mut events = web.stream(CALLS, json!({"text": "the weather?"})).await;
     let call = events.next().await;
-    let request = lead.hears("the weather?").await;
+    let request = lead.expect_message("the weather?").await;
     let ask = json!({"type": "ask", "request_id": request, "ask_id": "q-1", "kind": "input", "text": "which city?"});
     lead.line.send(ask).await;
     let asked = events.next().await;
@@ -85,7 +85,7 @@ async fn a_coordinator_asks_the_caller_of_the_team() {
         (&answer["type"], &answer["content"]),
         (&json!("answer"), &json!("Rome"))
     );
-    lead.says(&request, "Sunny.").await;
+    lead.send_text(&request, "Sunny.").await;
     lead.ends(&request).await;
     user.until_rest(1).await;
     let segments = &user.screen.shown()["members"]["lead"]["messages"][0]["segments"];

@@ -75,7 +75,7 @@ async fn a_team_is_online_as_long_as_its_coordinator_is() {
 #[tokio::test]
 async fn a_team_has_no_token_by_which_it_is_found() {
     let (hub, _lead, _dev, _user) = duo().await;
-    // The SHA-256 of the token that both members have.
+    // The SHA-256 of both members' token.
     let hash = "f8db6dd60191724edd1972e63fdd8ec693c7689a4f9b6376432b29616ec69ac6";
     let asked = json!({"token_hash": hash});
     let (_, found) = hub.platform().post("/api/agents-by-token", asked).await;

@@ -1,4 +1,4 @@
-//! What tasks and streams tell: their text, and for streams the order too.
+//! Content of tasks and streams: their text, and for streams also the order of events.
 
 use std::collections::HashSet;
 
@@ -18,14 +18,14 @@ pub(super) fn made(task: &Task) -> String {
 }
 
 /// The messages of one side.
-pub(super) fn said(task: &Task, role: &Role) -> Vec<String> {
+pub(super) fn messages_by(task: &Task, role: &Role) -> Vec<String> {
     let history = task.history.iter().flatten();
     let of_role = history.filter(|message| message.role == *role);
     of_role.map(|message| words(&message.parts)).collect()
 }
 
-/// What a status says.
-pub(super) fn told(message: Option<&Message>) -> String {
+/// The text of a status.
+pub(super) fn status_text(message: Option<&Message>) -> String {
     message.map_or_else(String::new, |message| words(&message.parts))
 }
 
@@ -33,14 +33,14 @@ pub(super) fn is_open(state: &TaskState) -> bool {
     matches!(state, TaskState::Submitted | TaskState::Working)
 }
 
-/// What a stream tells of one task, checked for order while it is read.
+/// The events of a stream about a single task, with their order checked while reading.
 pub(super) struct Followed {
     stream: Stream,
-    /// As the stream began with it.
+    /// The task at the start of the stream.
     pub(super) task: Task,
     pub(super) state: TaskState,
     pub(super) text: String,
-    /// What the latest status says.
+    /// The text of the latest status.
     pub(super) message: String,
     artifacts: HashSet<String>,
 }
@@ -57,14 +57,14 @@ impl Followed {
             stream,
             state: task.status.state.clone(),
             text: made(&task),
-            message: told(task.status.message.as_ref()),
+            message: status_text(task.status.message.as_ref()),
             artifacts: artifacts.map(|made| made.artifact_id.clone()).collect(),
             task,
         }
     }
 
-    /// Hears one more event, if there is one.
-    async fn hear(&mut self) -> bool {
+    /// Reads an event. Returns false at the end.
+    async fn read_event(&mut self) -> bool {
         let Some(event) = self.stream.next().await else {
             return false;
         };
@@ -77,7 +77,7 @@ impl Followed {
             StreamResponse::StatusUpdate(update) => {
                 assert_eq!(update.task_id, self.task.id, "an update names its task");
                 self.state = update.status.state;
-                self.message = told(update.status.message.as_ref());
+                self.message = status_text(update.status.message.as_ref());
             }
             StreamResponse::ArtifactUpdate(update) => {
                 assert_eq!(update.task_id, self.task.id, "an update names its task");
@@ -94,25 +94,25 @@ impl Followed {
         true
     }
 
-    /// Up to the first piece of the answer.
+    /// Reads up to the first piece of the answer.
     pub(super) async fn first_piece(stream: Stream) -> Self {
         let mut followed = Self::begin(stream).await;
         while followed.text.is_empty() {
             assert!(
-                followed.hear().await,
+                followed.read_event().await,
                 "a piece of the answer comes before the end"
             );
         }
         followed
     }
 
-    /// The rest of it.
+    /// Reads the rest.
     pub(super) async fn finish(mut self) -> Self {
-        while self.hear().await {}
+        while self.read_event().await {}
         self
     }
 
-    /// All of it.
+    /// Reads the whole stream.
     pub(super) async fn read(stream: Stream) -> Self {
         Self::begin(stream).await.finish().await
     }

@@ -1,4 +1,4 @@
-//! What is promised to the callers of an agent, whatever its door.
+//! Promises to the callers of an agent, independent of the agent's door.
 
 use a2a::{
     A2AError, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Called, Stream,
-    followed::{Followed, is_open, made, said, told},
+    followed::{Followed, is_open, made, messages_by, status_text},
     request,
 };
 
@@ -20,7 +20,7 @@ const QUESTION: &str = "Which colour?";
 const ANSWER: &str = "You said: blue";
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
-/// All that `count` says.
+/// The complete text of `count`.
 fn counted() -> String {
     (1..=20).map(|number| format!("{number} ")).collect()
 }
@@ -29,7 +29,7 @@ fn code<T>(refused: Result<T, A2AError>) -> i32 {
     refused.err().expect("it is refused").code
 }
 
-/// A stream may be refused before it begins, or by its first item.
+/// The error code of a stream that is refused before it begins, or by its first item.
 async fn stream_code(stream: Result<Stream, A2AError>) -> i32 {
     match stream {
         Ok(mut stream) => code(stream.next().await.expect("it is refused")),
@@ -38,11 +38,11 @@ async fn stream_code(stream: Result<Stream, A2AError>) -> i32 {
 }
 
 pub(super) async fn one_shot(called: &Called) {
-    let task = called.say("hello").await;
+    let task = called.send_text("hello").await;
     assert_eq!(task.status.state, TaskState::Completed);
     assert_eq!(made(&task), HELLO, "the answer is in the artifacts");
-    assert_eq!(said(&task, &Role::User), ["hello"]);
-    let answer = said(&task, &Role::Agent).concat();
+    assert_eq!(messages_by(&task, &Role::User), ["hello"]);
+    let answer = messages_by(&task, &Role::Agent).concat();
     assert_eq!(answer, HELLO, "the answer is in the history");
 }
 
@@ -77,12 +77,12 @@ pub(super) async fn cancelled(called: &Called) {
 
 pub(super) async fn resubscribed(called: &mut Called) {
     let stream = called.stream(&request("count", None, None)).await;
-    // The stream goes with the rest of what is followed.
+    // Dropping the stream disconnects the subscriber.
     let task = Followed::first_piece(stream).await.task;
     called.reconnect().await;
     let again = Followed::begin(called.subscribe(&task.id).await.unwrap()).await;
     assert_eq!(again.task.id, task.id);
-    called.say("release").await;
+    called.send_text("release").await;
     let again = again.finish().await;
     assert_eq!(
         again.state,
@@ -95,7 +95,7 @@ pub(super) async fn resubscribed(called: &mut Called) {
     assert_eq!(ended, error_code::UNSUPPORTED_OPERATION);
 }
 
-/// The tasks that a list with these fields gives.
+/// Lists tasks with these fields.
 async fn listed(called: &Called, fields: Value) -> ListTasksResponse {
     let request: ListTasksRequest = serde_json::from_value(fields).unwrap();
     called.client.list_tasks(&request).await.unwrap()
@@ -106,8 +106,8 @@ fn ids(tasks: &[Task]) -> Vec<&str> {
 }
 
 pub(super) async fn looked_up(called: &Called) {
-    let first = called.say("hello").await;
-    let second = called.say("hello").await;
+    let first = called.send_text("hello").await;
+    let second = called.send_text("hello").await;
     for length in [0, 1] {
         let stored = called.get(&first.id, Some(length)).await.unwrap();
         let history = stored.history.unwrap_or_default();
@@ -128,7 +128,7 @@ pub(super) async fn looked_up(called: &Called) {
 }
 
 pub(super) async fn push_configs(called: &Called) {
-    let task_id = called.say("hello").await.id;
+    let task_id = called.send_text("hello").await.id;
     let config = TaskPushNotificationConfig {
         url: "http://127.0.0.1:9/told".to_owned(),
         id: Some("mine".to_owned()),
@@ -180,21 +180,21 @@ pub(super) async fn pushed(called: &Called) {
         assert_eq!(post.headers["authorization"], "Bearer sesame");
         assert_eq!(post.headers["x-a2a-notification-token"], "t-2");
         let item = post.body.as_object().unwrap();
-        let (kind, told) = item.iter().next().unwrap();
+        let (kind, content) = item.iter().next().unwrap();
         let is_item = ["task", "statusUpdate", "artifactUpdate"].contains(&kind.as_str());
         assert!(is_item && item.len() == 1, "an item of a stream: {item:?}");
-        let id = told.get("taskId").unwrap_or(&told["id"]);
+        let id = content.get("taskId").unwrap_or(&content["id"]);
         assert_eq!(id, &task.id, "a notification names the task");
-        state = told["status"]["state"].clone();
+        state = content["status"]["state"].clone();
     }
 }
 
 pub(super) async fn extended(called: &Called) {
     let request = GetExtendedAgentCardRequest { tenant: None };
-    // It is for those who show a token; a hub on loopback takes any.
-    let nobody = called.client.get_extended_agent_card(&request).await;
-    nobody.unwrap_err();
-    let card = called.somebody().await;
+    // The extended card requires a token; a hub on loopback accepts any.
+    let refused_card = called.client.get_extended_agent_card(&request).await;
+    refused_card.unwrap_err();
+    let card = called.authenticated_client().await;
     let card = card.get_extended_agent_card(&request).await;
     assert_eq!(card.unwrap().name, called.card.name);
 }
@@ -212,12 +212,12 @@ pub(super) async fn refused(called: &Called) {
     let stream = called.subscribe(NOBODY).await;
     assert_eq!(stream_code(stream).await, error_code::TASK_NOT_FOUND);
 
-    let ended = called.say("hello").await;
-    let nobody = Task {
+    let ended = called.send_text("hello").await;
+    let unknown_task = Task {
         id: NOBODY.to_owned(),
         ..ended.clone()
     };
-    let unknown = request("hello", Some(&nobody), None);
+    let unknown = request("hello", Some(&unknown_task), None);
     let sent = client.send_message(&unknown).await;
     assert_eq!(code(sent), error_code::TASK_NOT_FOUND);
     let stream = client.send_streaming_message(&unknown).await;
@@ -233,16 +233,16 @@ pub(super) async fn refused(called: &Called) {
 }
 
 pub(super) async fn asked(called: &Called) {
-    let task = called.say("ask").await;
+    let task = called.send_text("ask").await;
     assert_eq!(task.status.state, TaskState::InputRequired);
-    assert_eq!(told(task.status.message.as_ref()), QUESTION);
+    assert_eq!(status_text(task.status.message.as_ref()), QUESTION);
     let task = called.send(&request("blue", Some(&task), None)).await;
     assert_eq!(task.status.state, TaskState::Completed);
     assert!(
         made(&task).ends_with(ANSWER),
         "the answer arrived: {task:?}"
     );
-    assert_eq!(said(&task, &Role::User), ["ask", "blue"]);
+    assert_eq!(messages_by(&task, &Role::User), ["ask", "blue"]);
 
     let stream = called.stream(&request("ask", None, None)).await;
     let followed = Followed::read(stream).await;

@@ -1,10 +1,10 @@
-//! What differs between the versions of the official protocol.
+//! Differences between the versions of the official protocol.
 
 use serde_json::{Value, json};
 
 use crate::a2a_remote::callers::text;
 
-/// A version, as a caller writes and reads it.
+/// A protocol version, as written and read by a caller.
 pub(crate) trait Version {
     const NAME: &'static str;
     const HEADER: Option<&'static str>;
@@ -14,10 +14,10 @@ pub(crate) trait Version {
 
     fn message(text: &str) -> Value;
 
-    /// An answer or an item of a stream as `{task | message | statusUpdate | artifactUpdate: {}}`.
+    /// A response or stream item as `{task | message | statusUpdate | artifactUpdate: {}}`.
     fn item(result: Value) -> Value;
 
-    /// The state, as 0.3 names it.
+    /// The state, by its name in 0.3.
     fn state(status: &Value) -> String;
 }
 

@@ -1,5 +1,5 @@
-//! The scene of a page: a hub as a process of its own, the agents that the page talks of, and whatever else it names; and
-//! running the page's lines there as a shell would.
+//! The environment of a page: a hub as a separate process, the agents and other prerequisites that the page mentions,
+//! and a shell for the page's commands.
 
 use std::{
     fs,
@@ -14,47 +14,47 @@ use serde_json::Value;
 use tokio::{io::AsyncWriteExt as _, process::Command, time::timeout};
 
 use super::{
-    likeness::is_like,
-    page::{Page, Shown},
-    props::{self, Servers},
+    compare::is_match,
+    page::{Page, PageCommand},
+    prerequisites::{self, Servers},
     snippets,
 };
 use crate::cli::{connect::stand_ins, serve::Served};
 use crate::run::{Cli, Run, Running};
 
-/// Where the pages have their hub.
+/// The hub addresses used on the pages.
 const HUBS: [&str; 4] = [
     "http://127.0.0.1:7411",
     "http://localhost:7411",
     "https://hub.example.com",
     "127.0.0.1:7411",
 ];
-/// The peer that the pages name.
+/// The peer id used on the pages.
 const PEER: &str = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
-/// A page's scene.
-pub(super) struct Scene {
+/// The environment of a page.
+pub(super) struct PageEnvironment {
     cli: Cli,
     hub: Running,
     hub_url: String,
-    /// Where commands go that name no hub: the scene's own, or that of the last `demo`.
+    /// The hub for commands without one: the environment's own, or the hub of the last `demo`.
     current: String,
-    /// The agents at the scene's own hub, which say what they are told.
+    /// Echo agents at the environment's own hub.
     pub(super) agents: &'static [&'static str],
     pub(super) servers: Servers,
-    /// What the page calls something, and what that is here; the first that fits counts.
-    swaps: Vec<(String, String)>,
-    /// What was started and stays until the page ends.
-    staying: Vec<(String, Running)>,
-    /// Programs of the pages, which end as they like.
+    /// Replacements from the page's values to the test's values; the first match counts.
+    replacements: Vec<(String, String)>,
+    /// Processes that run until the page ends.
+    kept: Vec<(String, Running)>,
+    /// Programs from the pages, which may exit in any way.
     left: Vec<Running>,
 }
 
-impl Scene {
-    /// Puts everything in place.
+impl PageEnvironment {
+    /// Starts everything.
     pub(super) async fn set(page: &Page, agents: &'static [&'static str]) -> Self {
         let cli = Cli::at("");
-        props::programs(&cli.home().join("bin"));
+        prerequisites::programs(&cli.home().join("bin"));
         if cfg!(feature = "p2p") {
             let config = "[p2p]\nrelay = true\n";
             fs::write(cli.home().join("jackfield.toml"), config).expect("a file");
@@ -64,23 +64,23 @@ impl Scene {
         let process = cli.start_command(serve);
         let Served { process, cli, addr } = Served::of(process, cli).await;
         let hub_url = format!("http://{addr}");
-        let mut scene = Self {
+        let mut environment = Self {
             cli,
             hub: process,
             current: hub_url.clone(),
             hub_url,
             agents,
             servers: Servers::default(),
-            swaps: Vec::new(),
-            staying: Vec::new(),
+            replacements: Vec::new(),
+            kept: Vec::new(),
             left: Vec::new(),
         };
         if snippets::name(page, "8000") {
-            scene.call_it("8000", free_port());
+            environment.call_it("8000", free_port());
         }
-        snippets::write(page, scene.home(), |text| scene.here(text));
+        snippets::write(page, environment.home(), |text| environment.adapt(text));
         for agent in agents {
-            scene.servers.echo(&scene.hub_url, agent).await;
+            environment.servers.echo(&environment.hub_url, agent).await;
         }
         let commands = page.commands();
         let names = |text: &str| commands.iter().any(|shown| shown.command.contains(text));
@@ -91,33 +91,33 @@ impl Scene {
             ("http://gpu:8000/v1", "/v1"),
         ] {
             if names(name) {
-                let url = scene.servers.model(path).await;
-                scene.call_it(name, url);
+                let url = environment.servers.model(path).await;
+                environment.call_it(name, url);
             }
         }
         if names("http://localhost:8000") && !snippets::name(page, "8000") {
-            let url = scene.servers.weather().await;
-            scene.call_it("http://localhost:8000", url);
+            let url = environment.servers.weather().await;
+            environment.call_it("http://localhost:8000", url);
         }
         if names(" weather ") && !names("p2p sidecar") {
-            scene.weather_is_a_peer().await;
+            environment.start_weather_peer().await;
         }
         if names(PEER) {
-            scene.peers_are_there().await;
+            environment.start_peers().await;
         }
-        scene
+        environment
     }
 
-    /// An agent that knows the weather, to be found among peers.
-    async fn weather_is_a_peer(&mut self) {
+    /// Starts a weather agent and registers it for peers.
+    async fn start_weather_peer(&mut self) {
         let url = self.servers.weather().await;
         let mut sidecar = self.start(&format!("jackfield p2p sidecar --agent-url {url}"));
         sidecar.until_it_says("callable as").await;
-        self.stay("the weather's sidecar", sidecar);
+        self.keep("the weather's sidecar", sidecar);
     }
 
-    /// A second hub, and the scene's own as the relay.
-    async fn peers_are_there(&mut self) {
+    /// Starts a second hub, with the environment's own hub as the relay.
+    async fn start_peers(&mut self) {
         let far = Cli::at("");
         let Served { process, cli, .. } = Served::start(far, &[]).await;
         let address = peer_address(&cli).await;
@@ -128,16 +128,16 @@ impl Scene {
         );
         let own = peer_address(&self.cli).await;
         self.call_it(&format!("/ip4/192.0.2.7/tcp/7412/p2p/{PEER}"), own);
-        self.swaps.push((PEER.to_owned(), far_id));
-        self.stay("another hub", process);
+        self.replacements.push((PEER.to_owned(), far_id));
+        self.keep("another hub", process);
     }
 
-    fn call_it(&mut self, name: &str, here: String) {
-        self.swaps.insert(0, (name.to_owned(), here));
+    fn call_it(&mut self, name: &str, value: String) {
+        self.replacements.insert(0, (name.to_owned(), value));
     }
 
-    /// A text of the page in the words of this scene.
-    pub(super) fn here(&self, text: &str) -> String {
+    /// Replaces the page's values in a text.
+    pub(super) fn adapt(&self, text: &str) -> String {
         let hubs = HUBS.map(|name| {
             let url = if name.contains("://") {
                 &self.current
@@ -146,26 +146,26 @@ impl Scene {
             };
             (name.to_owned(), url.to_owned())
         });
-        let swaps = self.swaps.iter().chain(&hubs);
-        swaps.fold(text.to_owned(), |text, (name, here)| {
-            text.replace(name, here)
+        let replacements = self.replacements.iter().chain(&hubs);
+        replacements.fold(text.to_owned(), |text, (name, value)| {
+            text.replace(name, value)
         })
     }
 
-    /// Whether a printed line is the one that the page shows. What the page shortens (`6d1f…`) is known from then on.
+    /// Whether a printed line matches the page. Remembers the full form of shortened values (`6d1f…`).
     pub(super) fn is_shown(&mut self, shown: &str, printed: &str) -> bool {
-        if !is_like(&self.here(shown), printed) {
+        if !is_match(&self.adapt(shown), printed) {
             return false;
         }
-        for (word, here) in shown.split_whitespace().zip(printed.split_whitespace()) {
+        for (word, value) in shown.split_whitespace().zip(printed.split_whitespace()) {
             if word.contains('…') {
-                self.call_it(word, here.to_owned());
+                self.call_it(word, value.to_owned());
             }
         }
         true
     }
 
-    /// A line as a shell runs it, with our program and the stand-ins in the path.
+    /// A shell command, with our program and the stand-ins in the path.
     fn shell(&self, line: &str) -> Command {
         let (python, node_path) = snippets::interpreters();
         let program = Path::new(env!("CARGO_BIN_EXE_jackfield"));
@@ -201,27 +201,27 @@ impl Scene {
         self.cli.home().join("data")
     }
 
-    /// The folder that the lines are run in.
+    /// The working directory of the commands.
     pub(super) fn home(&self) -> &Path {
         self.cli.home()
     }
 
-    /// The URL that lines without a hub go to.
+    /// A URL of the current hub.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.current)
     }
 
-    /// Whether lines go to the scene's own hub.
+    /// Whether commands go to the environment's own hub.
     pub(super) fn is_own(&self) -> bool {
         self.current == self.hub_url
     }
 
-    /// From now on, lines go to this hub; without one, to the scene's own.
-    pub(super) fn go_to(&mut self, hub: Option<&str>) {
+    /// Sends the following commands to this hub; `None` selects the environment's own.
+    pub(super) fn switch_hub(&mut self, hub: Option<&str>) {
         self.current = hub.unwrap_or(&self.hub_url).to_owned();
     }
 
-    /// Runs a line to its end, with this on its standard input.
+    /// Runs a command to its end, with this standard input.
     pub(super) async fn run_on(&self, input: &str, line: &str) -> Run {
         let mut child = self
             .shell(line)
@@ -229,7 +229,7 @@ impl Scene {
             .spawn()
             .expect("a shell");
         let mut stdin = child.stdin.take().expect("it is piped");
-        // A program that does not read its input is no fault.
+        // A program may ignore its standard input.
         stdin.write_all(input.as_bytes()).await.ok();
         drop(stdin);
         let output = timeout(SOON, child.wait_with_output()).await;
@@ -242,18 +242,18 @@ impl Scene {
         }
     }
 
-    /// Runs a line to its end.
+    /// Runs a command to its end.
     pub(super) async fn run(&self, line: &str) -> Run {
         self.run_on("", line).await
     }
 
-    /// Starts a line that goes on.
+    /// Starts a long-running command.
     pub(super) fn start(&self, line: &str) -> Running {
-        // In the shell's place, so that signals reach the program.
+        // Replaces the shell, so that signals reach the program.
         self.cli.start_command(self.shell(&format!("exec {line}")))
     }
 
-    /// Starts a hub by a line: with a folder and a port of its own.
+    /// Starts a hub by a command, with its own folder and port.
     pub(super) fn start_hub(&self, line: &str) -> Running {
         let folder = self.cli.home().join("served");
         fs::create_dir_all(&folder).expect("a folder");
@@ -266,29 +266,29 @@ impl Scene {
         self.cli.start_command(command)
     }
 
-    /// Keeps what was started until the page ends.
-    pub(super) fn stay(&mut self, name: &str, running: Running) {
-        self.staying.push((name.to_owned(), running));
+    /// Keeps a process until the page ends.
+    pub(super) fn keep(&mut self, name: &str, running: Running) {
+        self.kept.push((name.to_owned(), running));
     }
 
-    /// Keeps somebody else's program until the page ends.
+    /// Keeps another author's program until the page ends.
     pub(super) fn leave(&mut self, running: Running) {
         self.left.push(running);
     }
 
-    /// What stays under this name, if anything does, which then stays no longer.
+    /// Takes back a kept process by its name.
     pub(super) fn take(&mut self, name: &str) -> Option<Running> {
-        let at = self.staying.iter().position(|(it, _)| it == name)?;
-        Some(self.staying.remove(at).1)
+        let at = self.kept.iter().position(|(it, _)| it == name)?;
+        Some(self.kept.remove(at).1)
     }
 
-    /// Waits until a program has printed what the page shows.
-    pub(super) async fn until_shown(&mut self, running: &mut Running, shown: &Shown) {
+    /// Waits until a program has printed the lines of the page.
+    pub(super) async fn until_shown(&mut self, running: &mut Running, shown: &PageCommand) {
         for expected in &shown.prints {
             loop {
                 let line = running.line().await;
                 let line = line.unwrap_or_else(|| {
-                    panic!("{}: it ended without printing {expected:?}", shown.place)
+                    panic!("{}: it ended without printing {expected:?}", shown.location)
                 });
                 if self.is_shown(expected, &line) {
                     break;
@@ -297,10 +297,10 @@ impl Scene {
         }
     }
 
-    /// Stops everything, newest first. Whatever stayed ends well when it is asked to.
+    /// Stops everything, newest first. All kept processes must exit successfully.
     pub(super) async fn end(self) {
         drop(self.left);
-        for (name, running) in self.staying.into_iter().rev() {
+        for (name, running) in self.kept.into_iter().rev() {
             running.signal(Signal::INT);
             let run = running.end().await;
             assert_eq!(run.code, 0, "{name}: {run:?}");
@@ -310,7 +310,7 @@ impl Scene {
     }
 }
 
-/// A port for a program of a page, whose own may be taken.
+/// A free port for a program from a page; the page's port may be taken.
 fn free_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener
@@ -320,7 +320,7 @@ fn free_port() -> String {
         .to_string()
 }
 
-/// Where a hub of this machine is among peers.
+/// The libp2p address of a local hub.
 async fn peer_address(cli: &Cli) -> String {
     let peers = cli
         .run(&["p2p", "peers", "--name", "Jackfield", "--json"])

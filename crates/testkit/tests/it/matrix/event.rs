@@ -1,18 +1,18 @@
-//! What a caller hears, told in the same words for all protocols; codes stay the caller's own.
+//! A caller's events, in the same terms for all protocols; error codes stay the caller's own.
 
 use jackfield_testkit::fetch;
 use serde_json::Value;
 
-/// What every agent attaches, and how it goes over the wire as bytes.
+/// The file that every agent attaches, and its bytes on the wire.
 pub(crate) const FILE_NAME: &str = "a.txt";
 pub(crate) const FILE_TEXT: &str = "hello";
 pub(crate) const FILE_BASE64: &str = "aGVsbG8=";
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum CallerEvent {
     Text(String),
     Thinking(String),
-    /// By the tool's name.
+    /// With the tool's name.
     ToolStart(String),
     ToolResult(String),
     Status(String),
@@ -26,7 +26,7 @@ pub(crate) enum Heard {
     Cancelled,
 }
 
-impl Heard {
+impl CallerEvent {
     pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::Done | Self::Failed { .. } | Self::Cancelled)
     }
@@ -39,7 +39,7 @@ impl Heard {
         Self::Status(text.to_owned())
     }
 
-    /// A chunk by its kind, as most protocols name them.
+    /// A chunk by its kind, with the usual names.
     pub(crate) fn chunk(kind: Option<&str>, words: String, tool: &Value) -> Self {
         match kind {
             None | Some("text") => Self::Text(words),
@@ -52,17 +52,17 @@ impl Heard {
     }
 }
 
-/// A file that came with an answer.
+/// A file of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct File {
     pub(crate) name: String,
     pub(crate) is_link: bool,
-    /// What is in it, or behind its link.
+    /// The content of the file, or behind its link.
     pub(crate) content: String,
 }
 
 impl File {
-    /// The one that every agent attaches.
+    /// The file that every agent attaches.
     pub(crate) fn attached(is_link: bool) -> Self {
         Self {
             name: FILE_NAME.to_owned(),
@@ -92,7 +92,7 @@ impl File {
     }
 }
 
-/// The text of a member; nothing if there is none.
+/// The text of a member; empty if missing.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

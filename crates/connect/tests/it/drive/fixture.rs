@@ -1,4 +1,4 @@
-//! A hub, a project, and a connected agent.
+//! Test fixture: a hub, a project folder and a connected agent.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,8 +27,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// A hub, and a machine with a project on it.
-pub(crate) struct Rig {
+/// A hub, and a machine with a project folder.
+pub(crate) struct Fixture {
     pub(crate) hub: TestHub,
     machine: TempDir,
     pub(crate) limits: QueueLimits,
@@ -36,7 +36,7 @@ pub(crate) struct Rig {
     pub(crate) mcp: Option<McpServer>,
 }
 
-impl Rig {
+impl Fixture {
     pub(crate) async fn start() -> Self {
         let machine = tempfile::tempdir().unwrap();
         std::fs::create_dir(machine.path().join("project")).unwrap();
@@ -53,29 +53,29 @@ impl Rig {
         self.machine.path().join("project")
     }
 
-    /// Where archives are received.
+    /// Folder for partially received archives.
     pub(crate) fn parts(&self) -> PathBuf {
         self.machine.path().join("parts")
     }
 
-    /// A shell script, connected as `bob`.
-    pub(crate) async fn shell(&self, script: &str) -> Running {
+    /// Connects a shell script as `bob`.
+    pub(crate) async fn shell(&self, script: &str) -> RunningAgent {
         self.exec(script, Format::Text).await
     }
 
-    pub(crate) async fn exec(&self, script: &str, format: Format) -> Running {
+    pub(crate) async fn exec(&self, script: &str, format: Format) -> RunningAgent {
         self.command(&["sh", "-c", script], format).await
     }
 
-    /// A command, connected as `bob`.
-    pub(crate) async fn command(&self, words: &[&str], format: Format) -> Running {
+    /// Connects a command as `bob`.
+    pub(crate) async fn command(&self, words: &[&str], format: Format) -> RunningAgent {
         let reaper = Reaper::new();
         let driver = Exec::new(spec(words), format, reaper.clone());
         self.connect(Arc::new(driver), reaper).await
     }
 
-    /// The stand-in for Claude Code, connected as `bob`.
-    pub(crate) async fn claude(&self) -> Running {
+    /// Connects the stand-in for Claude Code as `bob`.
+    pub(crate) async fn claude(&self) -> RunningAgent {
         let reaper = Reaper::new();
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand_ins/claude");
         let spec = spec(&[program.to_str().unwrap()]);
@@ -83,11 +83,11 @@ impl Rig {
         self.connect(Arc::new(driver), reaper).await
     }
 
-    async fn connect(&self, driver: Arc<dyn Driver>, reaper: Reaper) -> Running {
+    async fn connect(&self, driver: Arc<dyn Driver>, reaper: Reaper) -> RunningAgent {
         driver.check().await.unwrap();
         let address = HubAddress::new(&self.hub.url("")).unwrap();
-        let (tell, news) = mpsc::channel(1024);
-        let (questions, asked) = mpsc::channel(16);
+        let (sender, connect_events) = mpsc::channel(1024);
+        let (questions, approvals) = mpsc::channel(16);
         let state = self.machine.path();
         let connect = ConnectedAgent {
             agent: Agent::new("bob"),
@@ -96,12 +96,12 @@ impl Rig {
             attachments: Attachments::new(&address, false).unwrap(),
             parts: self.parts(),
             sessions: Sessions::open(state, address.base(), "bob", driver.kind()).unwrap(),
-            desk: Arc::new(Sat { questions }),
+            desk: Arc::new(TestTerminal { questions }),
             is_trusted: self.is_trusted,
             mcp: self.mcp.clone(),
             token: None,
-            // A test that has ended does not listen.
-            listener: Arc::new(move |news| drop(tell.try_send(news))),
+            // The receiver is gone once the test ended.
+            listener: Arc::new(move |connect_events| drop(sender.try_send(connect_events))),
             reaper,
             driver,
             address,
@@ -110,37 +110,37 @@ impl Rig {
         let stopped = stop.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { connect.run_until(stopped.cancelled()).await });
-        let mut running = Running {
+        let mut running = RunningAgent {
             tasks,
             stop,
-            news,
-            asked,
+            connect_events,
+            approvals,
         };
-        assert!(matches!(running.news().await, ConnectEvent::Attached));
+        assert!(matches!(running.next_event().await, ConnectEvent::Attached));
         running
     }
 
-    /// Calls `bob` by the hub's own API; the first event is read.
-    pub(crate) async fn call(&self, text: &str) -> Called {
+    /// Calls `bob` by the hub's own API, and reads the first event.
+    pub(crate) async fn call(&self, text: &str) -> OpenCall {
         self.call_with(json!({"text": text, "session": "s-1"}))
             .await
     }
 
-    pub(crate) async fn call_with(&self, body: Value) -> Called {
+    pub(crate) async fn call_with(&self, body: Value) -> OpenCall {
         let mut events = self.hub.web().stream("/v1/agents/bob/calls", body).await;
         let id = events.next().await["id"].as_str().unwrap().to_owned();
-        Called { id, events }
+        OpenCall { id, events }
     }
 
-    /// All that a call says, folded: text of a kind in one piece, then the end.
-    pub(crate) async fn told(&self, text: &str) -> Vec<(String, String)> {
-        self.call(text).await.told().await
+    /// Returns the events of a whole call: adjacent text of one kind joined, then the end.
+    pub(crate) async fn transcript(&self, text: &str) -> Vec<(String, String)> {
+        self.call(text).await.transcript().await
     }
 
-    /// Waits for a file that a stand-in writes, and gives its words.
-    pub(crate) async fn words_of(&self, name: &str) -> Vec<String> {
+    /// Waits for a file that a stand-in writes, and returns the file's words.
+    pub(crate) async fn wait_for_words(&self, name: &str) -> Vec<String> {
         let path = self.project().join(name);
-        let text = soon(|| std::fs::read_to_string(&path).ok()).await;
+        let text = poll_until(|| std::fs::read_to_string(&path).ok()).await;
         text.split_whitespace().map(str::to_owned).collect()
     }
 }
@@ -148,30 +148,33 @@ impl Rig {
 fn spec(words: &[&str]) -> CommandSpec {
     CommandSpec {
         program: words[0].to_owned(),
-        args: words[1..].iter().map(|word| (*word).to_owned()).collect(),
+        args: words[1..]
+            .iter()
+            .map(|summary| (*summary).to_owned())
+            .collect(),
         ..CommandSpec::default()
     }
 }
 
-/// A call that goes on. Dropping it cancels it.
-pub(crate) struct Called {
+/// An open call. Dropping it cancels the call.
+pub(crate) struct OpenCall {
     pub(crate) id: String,
     pub(crate) events: Events,
 }
 
-impl Called {
-    pub(crate) async fn told(mut self) -> Vec<(String, String)> {
-        let mut told: Vec<(String, String)> = Vec::new();
+impl OpenCall {
+    pub(crate) async fn transcript(mut self) -> Vec<(String, String)> {
+        let mut transcript: Vec<(String, String)> = Vec::new();
         for event in self.events.rest().await {
-            let (kind, text) = word(&event);
-            match told.last_mut() {
+            let (kind, text) = summary(&event);
+            match transcript.last_mut() {
                 Some((last, so_far)) if *last == kind && event["type"] == "chunk" => {
                     *so_far += &text;
                 }
-                _ => told.push((kind, text)),
+                _ => transcript.push((kind, text)),
             }
         }
-        told
+        transcript
     }
 
     /// Reads up to an event of this type.
@@ -185,8 +188,8 @@ impl Called {
     }
 }
 
-/// An event in two words: a chunk's kind and text, or a type and what it says.
-fn word(event: &Value) -> (String, String) {
+/// Shortens an event to kind and text for a chunk, otherwise to type and detail.
+fn summary(event: &Value) -> (String, String) {
     let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
     match event["type"].as_str().unwrap() {
         "chunk" => {
@@ -198,47 +201,47 @@ fn word(event: &Value) -> (String, String) {
     }
 }
 
-/// Pairs of words, to compare with.
+/// Pairs of strings, for comparisons.
 pub(crate) fn pairs(words: &[(&str, &str)]) -> Vec<(String, String)> {
     let own = |(one, two): &(&str, &str)| ((*one).to_owned(), (*two).to_owned());
     words.iter().map(own).collect()
 }
 
 /// A connected agent.
-pub(crate) struct Running {
+pub(crate) struct RunningAgent {
     tasks: JoinSet<Result<(), Error>>,
     stop: CancellationToken,
-    news: mpsc::Receiver<ConnectEvent>,
-    pub(crate) asked: mpsc::Receiver<(ApprovalRequest, oneshot::Sender<OwnerDecision>)>,
+    connect_events: mpsc::Receiver<ConnectEvent>,
+    pub(crate) approvals: mpsc::Receiver<(ApprovalRequest, oneshot::Sender<OwnerDecision>)>,
 }
 
-impl Running {
-    pub(crate) async fn news(&mut self) -> ConnectEvent {
-        let news = timeout(SOON, self.news.recv()).await;
-        news.expect("news in time").expect("it runs")
+impl RunningAgent {
+    pub(crate) async fn next_event(&mut self) -> ConnectEvent {
+        let connect_events = timeout(SOON, self.connect_events.recv()).await;
+        connect_events.expect("news in time").expect("it runs")
     }
 
-    /// Says goodbye; when this returns nothing that was started is left.
+    /// Disconnects the agent. Afterwards no started process is left.
     pub(crate) async fn stop(mut self) {
         self.stop.cancel();
         let ended = timeout(SOON, self.tasks.join_next()).await;
         ended.expect("it ends").unwrap().unwrap().unwrap();
     }
 
-    /// The next question to the owner at the desk.
+    /// Returns the next approval request at the terminal.
     pub(crate) async fn question(&mut self) -> (ApprovalRequest, oneshot::Sender<OwnerDecision>) {
-        let asked = timeout(SOON, self.asked.recv()).await;
-        asked.expect("a question in time").expect("it runs")
+        let approvals = timeout(SOON, self.approvals.recv()).await;
+        approvals.expect("a question in time").expect("it runs")
     }
 }
 
-/// A desk whose questions the test answers.
+/// An approver whose requests the test answers.
 #[derive(Debug)]
-struct Sat {
+struct TestTerminal {
     questions: mpsc::Sender<(ApprovalRequest, oneshot::Sender<OwnerDecision>)>,
 }
 
-impl OwnerTerminal for Sat {
+impl OwnerTerminal for TestTerminal {
     fn ask(&self, request: ApprovalRequest) -> TerminalDecision {
         let (answer, answered) = oneshot::channel();
         self.questions.try_send((request, answer)).unwrap();
@@ -251,8 +254,8 @@ impl OwnerTerminal for Sat {
     }
 }
 
-/// Looks until there is something to see: processes and files tell nobody when they come and go.
-pub(crate) async fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
+/// Polls until `look` returns a value; processes and files send no notifications.
+pub(crate) async fn poll_until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let looking = async {
         loop {
             if let Some(seen) = look() {
@@ -264,21 +267,21 @@ pub(crate) async fn soon<T>(mut look: impl FnMut() -> Option<T>) -> T {
     timeout(SOON, looking).await.expect("it happens in time")
 }
 
-/// Whether a process is there and not merely waiting to be fetched by whoever started it.
-pub(crate) fn runs(pid: &str) -> bool {
+/// Whether a process runs; a zombie doesn't count.
+pub(crate) fn is_running(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ")
         .next()
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
-/// Waits until none of these processes is there.
-pub(crate) async fn all_gone(pids: &[String]) {
-    soon(|| (!pids.iter().any(|pid| runs(pid))).then_some(())).await;
+/// Waits until none of these processes runs.
+pub(crate) async fn wait_all_exited(pids: &[String]) {
+    poll_until(|| (!pids.iter().any(|pid| is_running(pid))).then_some(())).await;
 }
 
-/// The same, where looking takes a moment.
-pub(crate) async fn soon_async(mut look: impl AsyncFnMut() -> bool) {
+/// Like [`poll_until`], with an asynchronous condition.
+pub(crate) async fn poll_until_async(mut look: impl AsyncFnMut() -> bool) {
     let looking = async {
         while !look().await {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;

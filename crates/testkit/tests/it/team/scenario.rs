@@ -1,24 +1,25 @@
-//! A day in a shop: a team of three levels in which everything happens once, and what the web client shows in the end.
+//! A scenario of a shop: a team of three levels in which every kind of event happens, and the web client's final
+//! screen.
 
 use jackfield_testkit::{Raw, TestHub, WebClient};
 use serde_json::{Value, json};
 
-use crate::team::{cast::Player, make_team};
+use crate::team::{make_team, members::MemberAgent};
 
-/// The names that a client must know beforehand to show everybody.
+/// The member names that a client needs to show everything.
 pub(crate) const MEMBERS: [&str; 5] = ["lead", "dev", "ada", "backend/chief", "backend/db/dba"];
 
 /// The shop's members. `shop` has `backend`, which has `db`.
 pub(crate) struct Shop {
-    pub(crate) lead: Player,
-    pub(crate) dev: Player,
-    pub(crate) chief: Player,
-    pub(crate) dba: Player,
+    pub(crate) lead: MemberAgent,
+    pub(crate) dev: MemberAgent,
+    pub(crate) chief: MemberAgent,
+    pub(crate) dba: MemberAgent,
     pub(crate) ada: Raw,
 }
 
 impl Shop {
-    /// Everybody comes; the teams are made.
+    /// Connects all agents and creates the teams.
     pub(crate) async fn open(hub: &TestHub) -> Self {
         let shop = Self::come(hub).await;
         let dba = json!({"name": "dba", "agent": "agent-dba"});
@@ -34,45 +35,45 @@ impl Shop {
         shop
     }
 
-    /// Everybody comes (again).
+    /// Connects all agents, also after a restart.
     pub(crate) async fn come(hub: &TestHub) -> Self {
         Self {
-            lead: Player::join(hub, "agent-lead").await,
-            dev: Player::join(hub, "agent-dev").await,
-            chief: Player::join(hub, "agent-chief").await,
-            dba: Player::join(hub, "agent-dba").await,
+            lead: MemberAgent::join(hub, "agent-lead").await,
+            dev: MemberAgent::join(hub, "agent-dev").await,
+            chief: MemberAgent::join(hub, "agent-chief").await,
+            dba: MemberAgent::join(hub, "agent-dba").await,
             ada: hub.agora("agent-ada").await,
         }
     }
 
-    /// The whole day. The user approves and denies by the client.
-    pub(crate) async fn day(&mut self, hub: &TestHub, user: &mut WebClient) {
+    /// Runs the whole scenario. The user approves and denies by the client.
+    pub(crate) async fn run_scenario(&mut self, hub: &TestHub, user: &mut WebClient) {
         let say = json!({"content": "fix the shop"});
         let (status, answer) = hub.web().post("/v1/teams/shop/messages", say).await;
         assert_eq!(status, 202, "{answer}");
-        let request = self.lead.hears("fix the shop").await;
+        let request = self.lead.expect_message("fix the shop").await;
         self.lead.thinks(&request, "where do ").await;
         self.lead.thinks(&request, "I begin?").await;
-        self.lead.says(&request, "I look. ").await;
+        self.lead.send_text(&request, "I look. ").await;
         self.lead
             .uses(&request, "grep", "call_1", r#"{"q":"x"}"#)
             .await;
         self.lead.gets(&request, "call_1", "[1,2]").await;
-        self.lead.says(&request, "Two files. ").await;
+        self.lead.send_text(&request, "Two files. ").await;
         self.mend(&request, user).await;
         self.plan(hub).await;
         self.count(&request, user).await;
         self.note(&request).await;
-        self.lead.says(&request, "Done.").await;
+        self.lead.send_text(&request, "Done.").await;
         self.lead.ends(&request).await;
     }
 
-    /// The developer asks twice, and gets a yes and a no.
+    /// The developer asks for two approvals, and gets a yes and a no.
     async fn mend(&mut self, request: &str, user: &mut WebClient) {
         let (lead, dev) = (&mut self.lead, &mut self.dev);
         lead.calls(request, "agent-dev", "c-dev", "mend a.rs").await;
-        let work = dev.hears("mend a.rs").await;
-        dev.says(&work, "On it. ").await;
+        let work = dev.expect_message("mend a.rs").await;
+        dev.send_text(&work, "On it. ").await;
         dev.asks(&work, "Bash", "bash_1", json!({"cmd": "make"}))
             .await;
         user.decide("bash_1", true).await;
@@ -83,10 +84,10 @@ impl Shop {
         user.decide("rm_1", false).await;
         dev.is_told(&work, "rm_1", false, "not now").await;
         dev.makes(&work, "patch.diff", "+1").await;
-        dev.says(&work, "Mended.").await;
+        dev.send_text(&work, "Mended.").await;
         dev.ends(&work).await;
-        // Callers of the bridge get a text that was made as text.
-        assert_eq!(lead.hears_back("c-dev").await, "On it. +1Mended.");
+        // Callers of the bridge get a text artifact as text.
+        assert_eq!(lead.reply_text("c-dev").await, "On it. +1Mended.");
     }
 
     async fn plan(&mut self, hub: &TestHub) {
@@ -105,14 +106,14 @@ impl Shop {
         patch(hub, json!({"status": "completed", "deliverables": files})).await;
     }
 
-    /// Down two levels, where somebody asks as well.
+    /// Calls two levels down, with a further approval.
     async fn count(&mut self, request: &str, user: &mut WebClient) {
         let (lead, chief, dba) = (&mut self.lead, &mut self.chief, &mut self.dba);
         lead.calls(request, "team-backend", "c-back", "check the tables")
             .await;
-        let check = chief.hears("check the tables").await;
+        let check = chief.expect_message("check the tables").await;
         chief.calls(&check, "team-db", "c-db", "count rows").await;
-        let rows = dba.hears("count rows").await;
+        let rows = dba.expect_message("count rows").await;
         dba.thinks(&rows, "hm").await;
         dba.asks(&rows, "Sql", "sql_1", json!({"query": "count"}))
             .await;
@@ -120,16 +121,16 @@ impl Shop {
         dba.is_told(&rows, "sql_1", true, "go on").await;
         dba.gets(&rows, "sql_1", "3").await;
         for word in ["there ", "are ", "3 ", "rows"] {
-            dba.says(&rows, word).await;
+            dba.send_text(&rows, word).await;
         }
         dba.ends(&rows).await;
-        assert_eq!(chief.hears_back("c-db").await, "there are 3 rows");
-        chief.says(&check, "All fine.").await;
+        assert_eq!(chief.reply_text("c-db").await, "there are 3 rows");
+        chief.send_text(&check, "All fine.").await;
         chief.ends(&check).await;
-        assert_eq!(lead.hears_back("c-back").await, "All fine.");
+        assert_eq!(lead.reply_text("c-back").await, "All fine.");
     }
 
-    /// An agent of Agora calls one of the bridge for it.
+    /// An Agora agent calls a bridge agent.
     async fn note(&mut self, request: &str) {
         let (lead, dev, ada) = (&mut self.lead, &mut self.dev, &mut self.ada);
         lead.calls(request, "agent-ada", "c-ada", "write it down")
@@ -140,8 +141,8 @@ impl Shop {
         let payload = json!({"body": {"question": "what changed?"}, "request_id": "x-1", "parent_request_id": parent});
         ada.send(json!({"type": "send", "to": "agent-dev", "payload": payload}))
             .await;
-        let asked = dev.hears("what changed?").await;
-        dev.says(&asked, "One line.").await;
+        let asked = dev.expect_message("what changed?").await;
+        dev.send_text(&asked, "One line.").await;
         dev.ends(&asked).await;
         for kind in ["reply", "reply_chunk", "reply_end"] {
             assert_eq!(ada.frame().await["type"], kind);
@@ -149,11 +150,11 @@ impl Shop {
         let payload = json!({"body": {"answer": "Noted."}, "request_id": parent});
         ada.send(json!({"type": "reply", "to": message["from"], "payload": payload}))
             .await;
-        assert_eq!(lead.hears_back("c-ada").await, "Noted.");
+        assert_eq!(lead.reply_text("c-ada").await, "Noted.");
     }
 }
 
-/// Changes the first task.
+/// Changes the first task of the plan.
 async fn patch(hub: &TestHub, change: Value) {
     let patch = hub
         .web()
@@ -162,8 +163,8 @@ async fn patch(hub: &TestHub, change: Value) {
     assert_eq!(status, 200, "{answer}");
 }
 
-/// What is on the screen after the day.
-pub(crate) fn evening() -> Value {
+/// The expected screen after the scenario.
+pub(crate) fn final_screen() -> Value {
     let message = |segments: Value| json!({ "segments": segments });
     json!({
         "team": "idle",

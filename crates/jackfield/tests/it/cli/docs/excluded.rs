@@ -1,10 +1,10 @@
-//! The lines of the pages that cannot be run where the tests are, why, and what is checked of them instead.
+//! Commands of the pages that can't run in tests, the reasons, and the replacement checks.
 
 use std::fs;
 
 use super::page::root;
 
-/// How such a line begins, and why it is not run.
+/// The beginning of each excluded command, and the reason.
 const NOT_RUN: &[(&str, &str)] = &[
     (
         "cargo install",
@@ -22,17 +22,17 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Checks what can be checked of a line that is not run: that what it names is there.
-pub(super) fn check(place: &str, words: &[String]) {
+/// Checks that the files and packages named by an excluded command exist.
+pub(super) fn check(location: &str, words: &[String]) {
     let line = words.join(" ");
     let known = NOT_RUN.iter().any(|(begin, _)| line.starts_with(begin));
-    assert!(known, "{place}: no test runs `{line}`");
+    assert!(known, "{location}: no test runs `{line}`");
     let after = |flag: &str| {
         let at = words.iter().position(|word| word == flag)?;
         words.get(at + 1).map(String::as_str)
     };
     let is_there = |path: &str| {
-        assert!(root().join(path).exists(), "{place}: there is no {path}");
+        assert!(root().join(path).exists(), "{location}: there is no {path}");
     };
     if let Some(folder) = after("--path") {
         is_there(&format!("{folder}/Cargo.toml"));
@@ -43,7 +43,10 @@ pub(super) fn check(place: &str, words: &[String]) {
         if let Some(example) = after("--example") {
             let folder = format!("crates/{name}/examples/{example}");
             let is_file = root().join(format!("{folder}.rs")).exists();
-            assert!(is_file || root().join(&folder).exists(), "{place}: {line}");
+            assert!(
+                is_file || root().join(&folder).exists(),
+                "{location}: {line}"
+            );
         }
     }
     if line.starts_with("cargo xtask") {
@@ -51,15 +54,15 @@ pub(super) fn check(place: &str, words: &[String]) {
         let (commands, steps) = (read("xtask/src/main.rs"), read("xtask/src/steps.rs"));
         assert!(
             read(".cargo/config.toml").contains("xtask ="),
-            "{place}: {line}"
+            "{location}: {line}"
         );
         let command = words.get(2).expect("a command");
         assert!(
             commands.contains(&format!("\"{command}\"")),
-            "{place}: {line}"
+            "{location}: {line}"
         );
         let step = after("--only").or_else(|| after("--skip"));
         let is_step = step.is_none_or(|step| steps.contains(&format!("\"{step}\"")));
-        assert!(is_step, "{place}: {line}");
+        assert!(is_step, "{location}: {line}");
     }
 }

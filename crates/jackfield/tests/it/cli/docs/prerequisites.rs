@@ -1,4 +1,5 @@
-//! What the pages presuppose beside a hub: servers, peers and programs, each put in place where a page names it.
+//! Prerequisites of the pages beside a hub: servers, peers and programs, each started for the pages that mention
+//! it.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -13,7 +14,7 @@ use tokio::{net::TcpListener, sync::oneshot, task::JoinSet};
 
 use crate::cli::{connect::stand_ins, connected::model::Model};
 
-/// Servers that stand in for those of the pages; gone when dropped.
+/// Replacements for the servers of the pages; stopped when dropped.
 #[derive(Default)]
 pub(super) struct Servers {
     running: JoinSet<()>,
@@ -21,7 +22,7 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    /// A server of chat completions and of A2A.
+    /// A chat completions and A2A server.
     pub(super) async fn model(&mut self, path: &str) -> String {
         let model = Model::start().await;
         let url = model.url(path);
@@ -29,7 +30,7 @@ impl Servers {
         url.trim_end_matches('/').to_owned()
     }
 
-    /// An agent behind HTTP with a card, that knows the weather of every city.
+    /// An agent behind HTTP with a card, which knows the weather of every city.
     pub(super) async fn weather(&mut self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -44,7 +45,7 @@ impl Servers {
         url
     }
 
-    /// An agent at a hub that says what it is told, attached.
+    /// Attaches an echo agent to a hub.
     pub(super) async fn echo(&mut self, hub: &str, id: &str) {
         let (attached, is_attached) = oneshot::channel();
         let mut attached = Some(attached);
@@ -71,7 +72,7 @@ fn weather_card() -> Value {
         {"id": "forecast", "name": "Forecast", "description": "Tells it.", "path": "/forecast/{city}", "method": "POST"}]})
 }
 
-/// Programs of others that the pages start, in a folder: stand-ins that speak as they do.
+/// Writes stand-ins for other authors' programs to a folder.
 pub(super) fn programs(folder: &Path) {
     fs::create_dir(folder).expect("a folder");
     let acp = stand_ins().join("acp_agent.py");

@@ -1,4 +1,4 @@
-//! The hub of one cell, and whose the caller and the agent are.
+//! The hub of a cell, and the owners of caller and agent.
 
 use jackfield_core::units::{Size, Span};
 use jackfield_hub::matrix::Topic;
@@ -6,22 +6,22 @@ use jackfield_hub::matrix::Topic;
 use crate::matrix::protocol::Protocol;
 use jackfield_testkit::{TestHub, Web};
 
-/// On whose behalf somebody acts.
+/// An owner of agents and calls.
 #[derive(Debug, Clone)]
 pub(crate) enum Owner {
     /// The owner of a machine without tokens.
     Local,
-    /// Whoever holds this token.
+    /// The holder of this token.
     Token(String),
 }
 
 impl Owner {
-    /// Somebody who may have agents.
+    /// An owner who may have agents.
     pub(crate) async fn stranger(hub: &TestHub) -> Self {
         Self::Token(hub.token("ann", &["agent:*"]).await)
     }
 
-    /// Somebody else, who may have all kinds of agents.
+    /// Another owner, who may have all kinds of agents.
     pub(crate) async fn another(hub: &TestHub) -> Self {
         Self::Token(hub.token("bob", &["agent:*", "admin"]).await)
     }
@@ -34,7 +34,7 @@ impl Owner {
     }
 }
 
-/// A hub whose limits let the topic happen soon.
+/// A hub with limits that make the topic happen soon.
 pub(crate) async fn hub(topic: Topic, caller: Protocol, callee: Protocol) -> TestHub {
     TestHub::start_with(|config| {
         config.p2p.enabled = [caller, callee].contains(&Protocol::P2p);
@@ -47,7 +47,7 @@ pub(crate) async fn hub(topic: Topic, caller: Protocol, callee: Protocol) -> Tes
             Topic::SlowReader => {
                 limits.pipe_full = Size::kib(128);
                 limits.pipe_low = Size::kib(64);
-                // Kept calls are read by the store, which may be slow for a while.
+                // Durable calls are read by the store, which may be slow for a while.
                 if !matches!(caller, Protocol::A2a | Protocol::Team) {
                     limits.pipe_stalled = Span::secs(1);
                 }

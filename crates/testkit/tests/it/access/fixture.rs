@@ -1,11 +1,11 @@
-//! A hub with things of ann's on it, and one caller.
+//! A hub with ann's things, and a caller.
 
 use jackfield_model::{AgentId, Owner};
 use jackfield_testkit::TestHub;
 use reqwest::Client;
 use serde_json::json;
 
-/// Who asks.
+/// The kinds of callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
     Admin,
@@ -43,7 +43,7 @@ impl Caller {
         }
     }
 
-    /// Whether nothing of ann's is the caller's business.
+    /// Whether the caller has no rights to ann's things.
     pub(crate) fn is_foreign(self) -> bool {
         matches!(
             self,
@@ -52,12 +52,12 @@ impl Caller {
     }
 }
 
-/// What one caller meets.
-pub(crate) struct Scene {
+/// The environment of a caller.
+pub(crate) struct AccessFixture {
     pub(crate) hub: TestHub,
-    /// With a connection for each request.
+    /// Opens a connection for each request.
     pub(crate) client: Client,
-    /// The headers by which the caller shows who it is.
+    /// The caller's authentication headers.
     pub(crate) shows: Vec<(&'static str, String)>,
     /// The token among them.
     pub(crate) token: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Scene {
     pub(crate) ann: String,
 }
 
-impl Scene {
+impl AccessFixture {
     pub(crate) async fn new(caller: Caller) -> Self {
         let hub = TestHub::start_with(|config| {
             if caller != Caller::Proxy {
@@ -79,7 +79,7 @@ impl Scene {
         })
         .await;
         let ann = hub.token("ann", &["agent:anns-*"]).await;
-        // It is away, so that nobody waits for its answers.
+        // The agent is offline, so no call waits for its answers.
         drop(hub.agora_of(&ann, "anns-agent").await);
         let web = hub.web_of(&ann);
         let member = json!({"name": "first", "agent": "anns-agent"});
@@ -87,7 +87,7 @@ impl Scene {
         let (status, made) = web.post("/v1/teams", team).await;
         assert_eq!(status, 201, "{made}");
         let remote = json!({"id": "anns-remote", "url": "http://127.0.0.1:9", "keep": true});
-        // Only an admin may add one.
+        // Adding a remote agent requires an admin.
         let root = hub.token("root", &["admin"]).await;
         let (status, made) = hub.web_of(&root).post("/v1/remotes", remote).await;
         assert_eq!(status, 201, "{made}");

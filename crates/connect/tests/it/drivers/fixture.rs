@@ -1,4 +1,4 @@
-//! A hub, and an agent of this machine connected to it by a driver under test. Callers speak the hub's own API, in raw
+//! Test fixture: a hub, and a local agent connected by the driver under test. Callers use the hub's own API in raw
 //! JSON.
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -20,18 +20,18 @@ use tokio::{sync::Notify, task::JoinSet};
 pub(crate) const AGENT: &str = "amy";
 
 /// A hub and a folder.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) hub: TestHub,
     folder: TempDir,
     is_trusted: bool,
-    decides: Option<bool>,
+    fixed_decision: Option<bool>,
 }
 
-/// Where somebody sits who says the same to everything, or nobody.
+/// An approver with a fixed answer, or none.
 #[derive(Debug)]
-struct Seat(Option<bool>);
+struct FixedApprover(Option<bool>);
 
-impl OwnerTerminal for Seat {
+impl OwnerTerminal for FixedApprover {
     fn ask(&self, _: ApprovalRequest) -> TerminalDecision {
         let decision = self.0;
         Box::pin(async move {
@@ -46,14 +46,14 @@ impl OwnerTerminal for Seat {
     }
 }
 
-/// A connected agent; gone when dropped.
+/// A connected agent; stopped when dropped.
 pub(crate) struct Connected {
     stop: Arc<Notify>,
     running: JoinSet<Result<(), Error>>,
 }
 
 impl Connected {
-    /// Ends it, as ctrl-c does, and waits until nothing of it is left.
+    /// Stops the agent like ctrl-c, and waits for its cleanup.
     pub(crate) async fn stop(mut self) {
         self.stop.notify_one();
         let ended = self.running.join_next().await.unwrap().unwrap();
@@ -61,19 +61,19 @@ impl Connected {
     }
 }
 
-impl World {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         Self {
             hub: TestHub::start().await,
             folder: tempfile::tempdir().unwrap(),
             is_trusted: false,
-            decides: None,
+            fixed_decision: None,
         }
     }
 
-    /// Somebody sits at the desk who always says this.
-    pub(crate) fn deciding(mut self, approved: bool) -> Self {
-        self.decides = Some(approved);
+    /// Adds an approver with this answer.
+    pub(crate) fn with_decision(mut self, approved: bool) -> Self {
+        self.fixed_decision = Some(approved);
         self
     }
 
@@ -86,14 +86,14 @@ impl World {
         self.folder.path()
     }
 
-    /// Connects the agent that this driver drives.
+    /// Connects an agent with this driver.
     pub(crate) async fn connect(&self, driver: impl Driver, reaper: &Reaper) -> Connected {
         let address = HubAddress::new(&self.hub.url("")).unwrap();
         let state = self.folder().join("state");
         let project = self.folder().join("project");
         std::fs::create_dir_all(&project).unwrap();
         let attached = Arc::new(Notify::new());
-        let tell = attached.clone();
+        let sender = attached.clone();
         let connect = ConnectedAgent {
             agent: Agent::new(AGENT),
             queue: MachineQueue::open(state.join("queue"), QueueLimits::default()).unwrap(),
@@ -103,7 +103,7 @@ impl World {
             sessions: Sessions::open(&state, address.base(), AGENT, driver.kind()).unwrap(),
             driver: Arc::new(driver),
             address,
-            desk: Arc::new(Seat(self.decides)),
+            desk: Arc::new(FixedApprover(self.fixed_decision)),
             is_trusted: self.is_trusted,
             token: None,
             mcp: Some(McpServer {
@@ -114,21 +114,21 @@ impl World {
             }),
             listener: Arc::new(move |news| {
                 if let ConnectEvent::Attached = news {
-                    tell.notify_one();
+                    sender.notify_one();
                 }
             }),
             reaper: reaper.clone(),
         };
         let stop = Arc::new(Notify::new());
-        let told = stop.clone();
+        let stopped = stop.clone();
         let mut running = JoinSet::new();
-        running.spawn(connect.run_until(async move { told.notified().await }));
+        running.spawn(connect.run_until(async move { stopped.notified().await }));
         attached.notified().await;
         Connected { stop, running }
     }
 
-    /// Says something to the agent in a conversation.
-    pub(crate) async fn say(&self, session: &str, text: &str) -> Call {
+    /// Sends a message to the agent in a session.
+    pub(crate) async fn send(&self, session: &str, text: &str) -> Call {
         self.call(json!({"session": session, "text": text})).await
     }
 
@@ -139,26 +139,26 @@ impl World {
         Call { id, events }
     }
 
-    /// All that the agent says to something, and how it ends.
-    pub(crate) async fn hear(&self, session: &str, text: &str) -> Vec<Value> {
-        self.say(session, text).await.rest().await
+    /// Sends a message, and returns all events with the end.
+    pub(crate) async fn ask(&self, session: &str, text: &str) -> Vec<Value> {
+        self.send(session, text).await.rest().await
     }
 }
 
-/// A call on its way.
+/// An open call.
 pub(crate) struct Call {
     pub(crate) id: String,
     events: Events,
 }
 
 impl Call {
-    /// The next event, as `[name, what it says]`.
+    /// Returns the next event as `[name, content]`.
     pub(crate) async fn next(&mut self) -> Option<(String, Value)> {
-        let heard = self.events.maybe_next().await?;
-        Some((heard.event.unwrap_or_default(), heard.data))
+        let replies = self.events.maybe_next().await?;
+        Some((replies.event.unwrap_or_default(), replies.data))
     }
 
-    /// The next piece of the answer.
+    /// Returns the next text of the answer.
     pub(crate) async fn text(&mut self) -> String {
         loop {
             let (name, data) = self.next().await.expect("the call goes on");
@@ -169,11 +169,12 @@ impl Call {
         }
     }
 
-    /// All that follows, each as one short value. Pieces of one text are one: the hub may join them.
+    /// Returns all remaining events as short values. Adjacent text is joined, since the hub may join
+    /// it too.
     pub(crate) async fn rest(mut self) -> Vec<Value> {
         let mut all: Vec<Value> = Vec::new();
         while let Some((name, data)) = self.next().await {
-            let next = short(&name, &data);
+            let next = summary(&name, &data);
             match (all.last_mut(), &next["text"]) {
                 (Some(last), Value::String(more)) if last["text"].is_string() => {
                     last["text"] = format!("{}{more}", last["text"].as_str().unwrap()).into();
@@ -185,26 +186,26 @@ impl Call {
     }
 }
 
-/// What an event says, without what every event of its kind says.
-fn short(name: &str, data: &Value) -> Value {
+/// Shortens an event to its distinctive content.
+fn summary(name: &str, data: &Value) -> Value {
     match name {
         "chunk" => {
-            let mut said = json!({ data["kind"].as_str().unwrap(): data["text"] });
+            let mut summary_of_chunk = json!({ data["kind"].as_str().unwrap(): data["text"] });
             for field in ["tool_name", "tool_call_id"] {
                 if let Some(value) = data.get(field) {
-                    said[field] = value.clone();
+                    summary_of_chunk[field] = value.clone();
                 }
             }
-            said
+            summary_of_chunk
         }
         _ => json!({ name: data }),
     }
 }
 
-/// Waits for something that has no event, at most a while.
-pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Polls for a condition without an event, up to a timeout.
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     for _ in 0..1500 {
-        if is_so() {
+        if condition() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

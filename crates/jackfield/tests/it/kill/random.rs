@@ -1,4 +1,4 @@
-//! Chance that can be repeated from its seed.
+//! Random numbers that can be repeated from a seed.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SEED: &str = "JACKFIELD_TEST_SEED";
 
 /// A small generator.
-pub(crate) struct Dice(u64);
+pub(crate) struct SeededRandom(u64);
 
-impl Dice {
-    /// One with the seed of the environment, else with a new one; it is printed for when the test fails.
+impl SeededRandom {
+    /// Uses the seed of the environment, or a new seed; prints the seed for failing tests.
     pub(crate) fn new() -> Self {
         let seed = std::env::var(SEED).ok().and_then(|text| text.parse().ok());
         let seed = seed.unwrap_or_else(|| {
@@ -21,17 +21,17 @@ impl Dice {
     }
 
     fn of(seed: u64) -> Self {
-        // Few bits of a seed would be few bits of the first numbers.
+        // A seed with few bits would give small first numbers.
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Another one, for another thing that happens at the same time.
+    /// A second generator, for concurrent use.
     pub(crate) fn split(&mut self) -> Self {
         Self::of(self.next())
     }
 
     /// A number below `sides`.
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn below(&mut self, sides: u64) -> u64 {
         self.next() % sides
     }
 

@@ -1,22 +1,22 @@
-//! Members of teams, as bridge agents that the test plays frame by frame.
+//! Members of teams: bridge agents that the test controls frame by frame.
 
 use jackfield_testkit::{Raw, TestHub};
 use serde_json::{Value, json};
 
-/// A bridge agent of version 2 that gives artifacts and asks.
-pub(crate) struct Player {
+/// A bridge agent of version 2 with artifacts and questions.
+pub(crate) struct MemberAgent {
     pub(crate) line: Raw,
 }
 
-impl Player {
+impl MemberAgent {
     pub(crate) async fn join(hub: &TestHub, id: &str) -> Self {
         Self {
             line: hub.bridge_with(id, &["artifacts", "input"]).await,
         }
     }
 
-    /// Gets a message in these words; its `request_id`.
-    pub(crate) async fn hears(&mut self, words: &str) -> String {
+    /// Receives a message with this text; returns its `request_id`.
+    pub(crate) async fn expect_message(&mut self, words: &str) -> String {
         self.line.expect_message(words).await
     }
 
@@ -27,7 +27,7 @@ impl Player {
         self.line.send(chunk).await;
     }
 
-    pub(crate) async fn says(&mut self, request: &str, text: &str) {
+    pub(crate) async fn send_text(&mut self, request: &str, text: &str) {
         self.chunk(request, text, json!({})).await;
     }
 
@@ -43,13 +43,13 @@ impl Player {
         }
     }
 
-    /// Gets a tool's result.
+    /// Sends a tool's result.
     pub(crate) async fn gets(&mut self, request: &str, id: &str, result: &str) {
         let more = json!({"kind": "tool_result", "tool_call_id": id});
         self.chunk(request, result, more).await;
     }
 
-    /// Asks whether it may use a tool.
+    /// Asks for approval of a tool.
     pub(crate) async fn asks(&mut self, request: &str, tool: &str, id: &str, arguments: Value) {
         let ask = json!({
             "type": "ask", "request_id": request, "ask_id": format!("ask-{id}"), "kind": "approval",
@@ -58,7 +58,7 @@ impl Player {
         self.line.send(ask).await;
     }
 
-    /// The next frame is the answer to what it asked.
+    /// Checks that the next frame is the answer to its question.
     pub(crate) async fn is_told(&mut self, request: &str, id: &str, approved: bool, reason: &str) {
         let frame = self.line.frame().await;
         assert_eq!(
@@ -77,7 +77,7 @@ impl Player {
         );
     }
 
-    /// Makes a text file.
+    /// Sends a text file.
     pub(crate) async fn makes(&mut self, request: &str, name: &str, text: &str) {
         let artifact = json!({
             "type": "artifact", "request_id": request, "artifact_id": format!("id-{name}"), "name": name,
@@ -86,7 +86,7 @@ impl Player {
         self.line.send(artifact).await;
     }
 
-    /// Calls an agent or a team while it works on a request.
+    /// Calls an agent or a team during a request.
     pub(crate) async fn calls(&mut self, parent: &str, target: &str, id: &str, words: &str) {
         let call = json!({
             "type": "call_agent", "target_agent_id": target, "task_description": words, "call_id": id,
@@ -95,8 +95,8 @@ impl Player {
         self.line.send(call).await;
     }
 
-    /// The text of the answer to a call, to its end.
-    pub(crate) async fn hears_back(&mut self, id: &str) -> String {
+    /// Returns the text of the reply to a call, up to its end.
+    pub(crate) async fn reply_text(&mut self, id: &str) -> String {
         let mut text = String::new();
         loop {
             let frame = self.line.frame().await;
@@ -124,7 +124,7 @@ impl Player {
         self.line.send(error).await;
     }
 
-    /// The next frame cancels a request.
+    /// Checks that the next frame cancels a request.
     pub(crate) async fn is_cancelled(&mut self, request: &str) {
         let frame = self.line.frame().await;
         assert_eq!(

@@ -1,5 +1,5 @@
-//! The team: a coordinator made with our SDK, which passes on what the peer says, and the peer as a member. Somebody
-//! watches.
+//! The team: a coordinator made with our SDK, which forwards the peer's answer, and the peer as a member. A viewer
+//! watches the team.
 
 use std::sync::Arc;
 
@@ -20,45 +20,50 @@ use crate::chains::hub::Hub;
 /// The team's id.
 pub(crate) const TEAM: &str = "squad";
 
-/// What the coordinator says at the end, with its own voice.
-pub(crate) const AMEN: &str = "So says the guest.\n";
+/// The coordinator's own closing text.
+pub(crate) const CLOSING_TEXT: &str = "So says the guest.\n";
 
-/// Far more than a test lets happen before it looks.
+/// Larger than the number of events between two checks of a test.
 const ROOM: usize = 16;
 
 /// The team.
-pub(crate) struct Crew {
+pub(crate) struct TestTeam {
     viewer: Raw,
-    /// The calls that the coordinator was given.
-    asked: Receiver<String>,
-    /// Of those, how many it had to leave unfinished.
+    /// Ids of the coordinator's calls.
+    calls: Receiver<String>,
+    /// A notification for each unfinished call.
     stopped: Receiver<()>,
     attached: Receiver<()>,
-    /// Lets the coordinator say its last words, once for each.
-    amen: Arc<Semaphore>,
+    /// A permit for each closing text of the coordinator.
+    closing_permits: Arc<Semaphore>,
     _lead: JoinSet<()>,
 }
 
-/// Tells that its work was dropped before the end.
+/// Reports a handler that was dropped before its end.
 struct Unfinished(Option<Sender<()>>);
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
+        if let Some(sender) = self.0.take() {
             // The test may be over.
-            tell.try_send(()).ok();
+            sender.try_send(()).ok();
         }
     }
 }
 
-fn lead(guest: String, amen: Arc<Semaphore>, asked: Sender<String>, stopped: Sender<()>) -> Agent {
+fn lead(
+    peer: String,
+    closing_permits: Arc<Semaphore>,
+    calls: Sender<String>,
+    stopped: Sender<()>,
+) -> Agent {
     Agent::new("lead").on_message(move |message, reply| {
-        let (guest, amen) = (guest.clone(), amen.clone());
-        let (asked, stopped) = (asked.clone(), stopped.clone());
+        let (peer, closing_permits) = (peer.clone(), closing_permits.clone());
+        let (calls, stopped) = (calls.clone(), stopped.clone());
         async move {
             let mut unfinished = Unfinished(Some(stopped));
-            asked.send(message.call.expect("the hub names it")).await?;
-            let mut call = reply.call_agent(guest, message.text).await?;
+            calls.send(message.call.expect("the hub names it")).await?;
+            let mut call = reply.call_agent(peer, message.text).await?;
             let outcome = loop {
                 match call.next().await {
                     Ok(Some(Event::Chunk(chunk))) => reply.text(chunk.text).await?,
@@ -68,8 +73,8 @@ fn lead(guest: String, amen: Arc<Semaphore>, asked: Sender<String>, stopped: Sen
                 }
             };
             if outcome.is_ok() {
-                amen.acquire().await?.forget();
-                reply.text(AMEN).await?;
+                closing_permits.acquire().await?.forget();
+                reply.text(CLOSING_TEXT).await?;
             }
             unfinished.0 = None;
             Ok(outcome?)
@@ -77,13 +82,18 @@ fn lead(guest: String, amen: Arc<Semaphore>, asked: Sender<String>, stopped: Sen
     })
 }
 
-impl Crew {
-    pub(crate) async fn join(hub: &Hub, guest: &str) -> Self {
-        let (tell_asked, asked) = mpsc::channel(ROOM);
+impl TestTeam {
+    pub(crate) async fn join(hub: &Hub, peer: &str) -> Self {
+        let (calls_sender, calls) = mpsc::channel(ROOM);
         let (tell_stopped, stopped) = mpsc::channel(ROOM);
         let (tell_attached, mut attached) = mpsc::channel(ROOM);
-        let amen = Arc::new(Semaphore::new(0));
-        let agent = lead(guest.to_owned(), amen.clone(), tell_asked, tell_stopped);
+        let closing_permits = Arc::new(Semaphore::new(0));
+        let agent = lead(
+            peer.to_owned(),
+            closing_permits.clone(),
+            calls_sender,
+            tell_stopped,
+        );
         let agent = agent.hub(HubAddress::new(&hub.url()).expect("an address"));
         let mut running = JoinSet::new();
         running.spawn(async move {
@@ -91,46 +101,46 @@ impl Crew {
             agent.run_with(attached).await.expect("it is not replaced");
         });
         soon(attached.recv()).await.expect("it runs");
-        let members = json!([{"name": "lead", "agent": "lead"}, {"name": "guest", "agent": guest}]);
+        let members = json!([{"name": "lead", "agent": "lead"}, {"name": "guest", "agent": peer}]);
         let team = json!({"id": TEAM, "coordinator": "lead", "members": members});
         let (status, made) = hub.post("/v1/teams", &team).await;
         assert_eq!(status, 201, "{made}");
         Self {
             viewer: Raw::connect(hub.addr, &format!("/ws/agent-team/{TEAM}")).await,
-            asked,
+            calls,
             stopped,
             attached,
-            amen,
+            closing_permits,
             _lead: running,
         }
     }
 
-    /// The call that the coordinator was given.
-    pub(crate) async fn is_asked(&mut self) -> String {
-        soon(self.asked.recv()).await.expect("it runs")
+    /// Returns the id of the coordinator's next call.
+    pub(crate) async fn next_request(&mut self) -> String {
+        soon(self.calls.recv()).await.expect("it runs")
     }
 
     /// Lets the coordinator end.
     pub(crate) fn may_end(&self) {
-        self.amen.add_permits(1);
+        self.closing_permits.add_permits(1);
     }
 
-    /// Waits until the coordinator was told to stop.
+    /// Waits until a call of the coordinator is cancelled.
     pub(crate) async fn until_stopped(&mut self) {
         soon(self.stopped.recv()).await.expect("it runs");
     }
 
-    /// Waits until the coordinator is at the hub once more.
+    /// Waits until the coordinator is attached again.
     pub(crate) async fn until_attached_again(&mut self) {
         soon(self.attached.recv()).await.expect("it runs");
     }
 
-    /// What the viewer is shown next of this type and this member.
-    pub(crate) async fn shows(&mut self, kind: &str, member: &str) -> Value {
+    /// Returns the viewer's next event of this type for this member.
+    pub(crate) async fn next_event(&mut self, kind: &str, member: &str) -> Value {
         loop {
             let mut frame = self.viewer.frame().await;
             let payload = frame["payload"].take();
-            // What was so before has no number.
+            // Events of the snapshot have no sequence number.
             let is_new = payload["team_stream_event_envelope"]["sequence"].is_u64();
             let is_theirs = member.is_empty() || payload["agent_name"] == member;
             if is_new && frame["type"] == kind && is_theirs {
@@ -139,9 +149,9 @@ impl Crew {
         }
     }
 
-    /// Waits until the viewer is shown that the team rests.
-    pub(crate) async fn shows_rest(&mut self) {
-        while self.shows("TEAM_STATUS", "").await["new_status"] != "idle" {}
+    /// Waits until the viewer sees an idle team.
+    pub(crate) async fn wait_until_team_idle(&mut self) {
+        while self.next_event("TEAM_STATUS", "").await["new_status"] != "idle" {}
     }
 }
 

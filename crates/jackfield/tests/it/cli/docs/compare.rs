@@ -1,6 +1,6 @@
-//! Whether a program prints what a page shows. Pages show peer ids, ports, times and tickets that are others here.
+//! Compares a program's output with a page. Peer ids, ports, times and tickets differ from the page.
 
-/// A text with a word in place of all that is another one each time.
+/// Replaces everything that changes from run to run by a placeholder.
 pub(crate) fn masked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -22,7 +22,7 @@ pub(crate) fn masked(text: &str) -> String {
     out
 }
 
-/// The length of the peer id that this begins with.
+/// The length of the peer id at the start of the text.
 fn peer_id(text: &str) -> Option<usize> {
     const LENGTH: usize = 52;
     let id = text.get(..LENGTH)?;
@@ -30,18 +30,18 @@ fn peer_id(text: &str) -> Option<usize> {
     is_id.then_some(LENGTH)
 }
 
-/// The length of the moment (RFC 3339, in UTC) that this begins with.
+/// The length of the timestamp (RFC 3339, in UTC) at the start of the text.
 fn moment(text: &str) -> Option<usize> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let begin = text.as_bytes().get(..SHAPE.len())?;
-    let is_like = |(byte, shape): (&u8, &u8)| {
+    let is_match = |(byte, shape): (&u8, &u8)| {
         if *shape == b'0' {
             byte.is_ascii_digit()
         } else {
             byte == shape
         }
     };
-    if !begin.iter().zip(SHAPE).all(is_like) {
+    if !begin.iter().zip(SHAPE).all(is_match) {
         return None;
     }
     let rest = &text.as_bytes()[SHAPE.len()..];
@@ -52,15 +52,15 @@ fn moment(text: &str) -> Option<usize> {
     (text.as_bytes().get(length) == Some(&b'Z')).then_some(length + 1)
 }
 
-/// The length of the port in an address that this begins with.
+/// The length of the address's port at the start of the text.
 fn port(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("/tcp/")?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     (digits > 0).then_some("/tcp/".len() + digits)
 }
 
-/// Whether a printed line is as the page shows it. `…` stands for anything, and so do the letters of its word before it.
-pub(super) fn is_like(shown: &str, printed: &str) -> bool {
+/// Whether a printed line matches the page. `…` matches anything, including the rest of its word.
+pub(super) fn is_match(shown: &str, printed: &str) -> bool {
     let (shown, printed) = (masked(shown.trim_end()), masked(printed.trim_end()));
     let mut pieces: Vec<&str> = shown.split('…').collect();
     let last = pieces.pop().unwrap_or_default();
@@ -93,15 +93,15 @@ mod tests {
     fn what_differs_each_time_is_no_difference() {
         let id = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
         let other = "12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X";
-        assert!(is_like(
+        assert!(is_match(
             &format!("at /ip4/1.2.3.4/tcp/7412/p2p/{id} since 2026-11-16T10:45:00Z"),
             &format!("at /ip4/1.2.3.4/tcp/1/p2p/{other} since 2025-01-02T03:04:05.678Z"),
         ));
-        assert!(is_like(
+        assert!(is_match(
             "go http://h/invite/6d1f… claude",
             "go http://h/invite/a-b claude"
         ));
-        assert!(is_like(r#"{"a":"x…","b":1}"#, r#"{"a":"yz","b":1}"#));
+        assert!(is_match(r#"{"a":"x…","b":1}"#, r#"{"a":"yz","b":1}"#));
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             ),
             ("at /tcp/x", "at /tcp/1"),
         ] {
-            assert!(!is_like(shown, printed), "{shown} {printed}");
+            assert!(!is_match(shown, printed), "{shown} {printed}");
         }
     }
 }

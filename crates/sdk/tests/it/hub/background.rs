@@ -1,4 +1,4 @@
-//! Agents that run beside a test, and ways to the hub.
+//! Agents that run in the background of a test, and clients of the hub.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,27 +14,29 @@ pub(crate) fn client(addr: SocketAddr) -> Hub {
     Hub::new(address(addr)).expect("a client")
 }
 
-/// An agent that runs beside the test, and a word each time it is attached.
-pub(crate) struct Beside {
+/// An agent in the background of a test, and a notification for each attach.
+pub(crate) struct BackgroundAgent {
     agents: JoinSet<Result<(), Error>>,
     attached: mpsc::Receiver<()>,
 }
 
-impl Beside {
+impl BackgroundAgent {
     pub(crate) async fn start(agent: Agent, addr: SocketAddr) -> Self {
-        let (told, attached) = mpsc::channel(1024);
+        let (notification, attached) = mpsc::channel(1024);
         let soon = Backoff::new(Duration::from_millis(1), Duration::from_millis(20));
         let agent = agent.hub(address(addr)).backoff(soon);
         let mut agents = JoinSet::new();
-        agents.spawn(agent.run_with(move || told.try_send(()).expect("the test listens")));
-        let mut beside = Self { agents, attached };
-        beside.is_attached().await;
-        beside
+        agents.spawn(agent.run_with(move || notification.try_send(()).expect("the test listens")));
+        let mut background = Self { agents, attached };
+        background.is_attached().await;
+        background
     }
 
     pub(crate) async fn is_attached(&mut self) {
-        let told = timeout(SOON, self.attached.recv()).await;
-        told.expect("it attaches in time").expect("it attaches");
+        let notification = timeout(SOON, self.attached.recv()).await;
+        notification
+            .expect("it attaches in time")
+            .expect("it attaches");
     }
 
     pub(crate) async fn ended(mut self) -> Error {
