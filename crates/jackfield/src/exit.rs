@@ -159,7 +159,7 @@ pub(crate) fn classify(error: &Error, about: ErrorSubject) -> (ExitKind, &'stati
         ),
         Error::Unreachable { source, .. } if is_not_http(&**source) => (
             ExitKind::Missing,
-            "the server there does not speak HTTP; does it need https://? A hub's libp2p port is one above its HTTP port (--hub URL names a hub)",
+            "the server there does not speak HTTP; try https://, or name the hub with --hub URL. A hub's libp2p port is one above its HTTP port",
         ),
         Error::Unreachable { source, .. } if !is_refused(&**source) => (
             ExitKind::Missing,
@@ -182,18 +182,18 @@ pub(crate) fn classify(error: &Error, about: ErrorSubject) -> (ExitKind, &'stati
         ),
         Error::Broken => (
             ExitKind::Failed,
-            "the hub may have stopped; jackfield doctor looks into it",
+            "the hub may have stopped; run: jackfield doctor",
         ),
         Error::Unreadable(_) => (
             ExitKind::Failed,
-            "is it a Jackfield hub of this version? jackfield doctor looks into it",
+            "is it a Jackfield hub of this version? run: jackfield doctor",
         ),
         Error::Closed { code: 4002, .. } => (ExitKind::Auth, TOKEN),
         Error::Closed { .. } => (ExitKind::Failed, "jackfield ls lists the agents"),
         Error::Cancelled => (ExitKind::Cancelled, "call again if you did not cancel it"),
         Error::Refused { code, .. } if code == "unknown" => (
             ExitKind::Failed,
-            "is it a Jackfield hub? jackfield doctor looks into it",
+            "is it a Jackfield hub? run: jackfield doctor",
         ),
         Error::Failed { cause, .. } if cause.as_deref() == Some(Cause::Unanswered.name()) => (
             ExitKind::Timeout,
@@ -277,14 +277,17 @@ fn of_reason(reason: &Reason, about: ErrorSubject) -> (ExitKind, &'static str) {
         (Reason::Cancelled, _) => (ExitKind::Cancelled, "call again if you did not cancel it"),
         (Reason::Crashed | Reason::Agent(_), _) => (
             ExitKind::Agent,
-            "jackfield watch AGENT --raw shows its messages; its own log may say why",
+            "jackfield watch AGENT --raw shows the agent's messages; the agent's log may say why",
         ),
         (Reason::Invalid, _) => (ExitKind::Usage, "jackfield help COMMAND shows the usage"),
         (Reason::Unsupported, _) => (
             ExitKind::Failed,
             "jackfield show AGENT shows what it can do",
         ),
-        (Reason::TooLarge, _) => (ExitKind::Failed, "send less, or a link to it"),
+        (Reason::TooLarge, _) => (
+            ExitKind::Failed,
+            "send a smaller message, or a link to the file",
+        ),
         (Reason::Busy | Reason::RateLimited, _) => (
             ExitKind::Failed,
             "try again in a moment; jackfield ls shows the open calls",
@@ -315,7 +318,7 @@ fn of_reason(reason: &Reason, about: ErrorSubject) -> (ExitKind, &'static str) {
         ),
         (Reason::Internal, _) => (
             ExitKind::Failed,
-            "the hub's log says why; jackfield doctor looks into it",
+            "the hub's log says why; run: jackfield doctor",
         ),
     }
 }
@@ -338,7 +341,7 @@ fn of_handoff(reason: &Reason) -> (ExitKind, &'static str) {
         ),
         Reason::Timeout => (
             ExitKind::Timeout,
-            "allow more time with --timeout; an answer in one piece has the peer's own deadline",
+            "allow more time with --timeout; without streaming, the peer's own deadline applies",
         ),
         Reason::Cancelled => (
             ExitKind::Cancelled,
@@ -353,7 +356,10 @@ fn of_handoff(reason: &Reason) -> (ExitKind, &'static str) {
             ExitKind::Failed,
             "jackfield p2p card PEER shows what it can do",
         ),
-        Reason::TooLarge => (ExitKind::Failed, "send less, or a link to it"),
+        Reason::TooLarge => (
+            ExitKind::Failed,
+            "send a smaller message, or a link to the file",
+        ),
         Reason::Busy | Reason::RateLimited | Reason::Conflict => {
             (ExitKind::Failed, "try again in a moment")
         }

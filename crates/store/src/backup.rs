@@ -35,7 +35,7 @@ pub enum BackupError {
     #[error("the database is held by another program; try again")]
     Busy,
     /// SQLite reported an error.
-    #[error("cannot copy the database: {0}; `jackfield doctor` looks into it")]
+    #[error("cannot copy the database: {0}; run: jackfield doctor")]
     Sqlite(#[from] rusqlite::Error),
 }
 

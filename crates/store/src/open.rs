@@ -99,7 +99,7 @@ pub enum StoreOpenError {
     #[error("cannot copy the database before migrating it: {0}")]
     Copy(#[from] BackupError),
     /// SQLite reported an error.
-    #[error("cannot open {path}: {source}; `jackfield doctor` looks into it")]
+    #[error("cannot open {path}: {source}; run: jackfield doctor")]
     Sqlite {
         /// The database.
         path: PathBuf,

@@ -19,13 +19,13 @@ fn agent(topic: Topic) -> Support {
         Topic::Attachment => Support::full("a part of an artifact that is a file"),
         Topic::Ask => Support::full("`input-required`; the answer goes to the same task"),
         Topic::CancelByCaller | Topic::CallerGone | Topic::Timeout | Topic::SlowReader => {
-            Support::full("is told `CancelTask`")
+            Support::full("gets `CancelTask`")
         }
         Topic::AgentGone => Support::converted(
             "a stream that breaks off is taken up again, for up to 5 minutes; then `offline`",
         ),
         Topic::AgentError => Support::converted("a task that is `failed` has words and no code"),
-        Topic::UnknownAgent | Topic::ForeignAgent => Support::full("hears nothing"),
+        Topic::UnknownAgent | Topic::ForeignAgent => Support::full("gets nothing"),
     }
 }
 

@@ -19,11 +19,11 @@ fn agent(topic: Topic) -> Support {
         Topic::Attachment => "`attachments` in the payload of its last frame, links or bytes",
         Topic::Ask => "`reply` with `input_required`; the answer is a `message`",
         Topic::CancelByCaller | Topic::CallerGone | Topic::Timeout | Topic::SlowReader => {
-            "is told `cancel`"
+            "gets `cancel`"
         }
         Topic::AgentGone => "its connection ends",
         Topic::AgentError => "`error` with a code of its own",
-        Topic::UnknownAgent | Topic::ForeignAgent => "hears nothing",
+        Topic::UnknownAgent | Topic::ForeignAgent => "gets nothing",
     })
 }
 
@@ -63,13 +63,11 @@ fn relay(topic: Topic) -> Option<Support> {
     Some(match topic {
         Topic::Attachment => Support::full("the payload as it is, bytes too"),
         Topic::Ask => Support::full("the payload as it is; so is the answer"),
-        Topic::CancelByCaller => {
-            Support::full("`cancel` as it is; what the agent makes of it is its own affair")
-        }
+        Topic::CancelByCaller => Support::full("`cancel` unchanged; the agent decides what to do"),
         Topic::CallerGone => Support::converted("`error` `offline`, if a stream is open"),
         Topic::AgentGone => Support::converted("`error` `offline`, if a stream is open"),
         Topic::Timeout => {
-            Support::unsupported("a plain relay has no clock: both wait as long as they like")
+            Support::unsupported("a relay has no timeout: both sides wait as long as they like")
         }
         Topic::OneShot
         | Topic::Streamed

@@ -19,13 +19,13 @@ fn agent(topic: Topic) -> Support {
         Topic::Attachment => "`attachments` of `done`, links or `data:` URLs",
         Topic::Ask => "`ask`, with the extension `input`; the answer is `answer`",
         Topic::CancelByCaller | Topic::CallerGone | Topic::Timeout | Topic::SlowReader => {
-            "is told `cancel`"
+            "gets `cancel`"
         }
         Topic::AgentGone => {
             "its connection ends; with the extension `resume` it has 30 s to come back"
         }
         Topic::AgentError => "`error` with a code of its own",
-        Topic::UnknownAgent | Topic::ForeignAgent => "hears nothing",
+        Topic::UnknownAgent | Topic::ForeignAgent => "gets nothing",
     })
 }
 

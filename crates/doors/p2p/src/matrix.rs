@@ -29,7 +29,7 @@ fn agent(topic: Topic) -> Support {
         Topic::AgentError => Support::converted(
             "an error of a peer has words and a number, which becomes `peer_error`",
         ),
-        Topic::UnknownAgent | Topic::ForeignAgent => Support::full("hears nothing"),
+        Topic::UnknownAgent | Topic::ForeignAgent => Support::full("gets nothing"),
     }
 }
 

@@ -14,14 +14,14 @@ pub const MATRIX: Column = Column {
 fn agent(topic: Topic) -> Support {
     Support::full(match topic {
         Topic::OneShot | Topic::Streamed | Topic::Kinds | Topic::Attachment | Topic::Ask => {
-            "as its coordinator says it"
+            "as in the coordinator's protocol"
         }
         Topic::CancelByCaller | Topic::CallerGone | Topic::Timeout | Topic::SlowReader => {
-            "its coordinator is told, and who works for it"
+            "the coordinator and the members that work for it are told"
         }
         Topic::AgentGone => "its coordinator leaves",
         Topic::AgentError => "its coordinator fails",
-        Topic::UnknownAgent | Topic::ForeignAgent => "hears nothing",
+        Topic::UnknownAgent | Topic::ForeignAgent => "gets nothing",
     })
 }
 

@@ -23,7 +23,7 @@ const SHOWN_EVERY: Duration = Duration::from_millis(500);
 /// Back up the hub's database to a new file; the hub may be running.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "To restore: stop the hub, put the copy in the place of jackfield.db in its data directory, \
+    after_long_help = "To restore: stop the hub, replace jackfield.db in its data directory with the copy, \
                        and start it again. The secrets beside it are not in the copy.\n\nExample:\n  jackfield backup hub-monday.db"
 )]
 pub(crate) struct Backup {

@@ -64,7 +64,7 @@ pub(crate) struct Call {
     /// End the call after this time, such as 30s
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
-    /// Show thinking, tools and status on standard error even if it is no terminal
+    /// Show thinking, tools and status on standard error even if standard error is not a terminal
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]

@@ -42,7 +42,7 @@ const HERE: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
                        hub.lan 192.168.1.10 --dir tls"
 )]
 pub(crate) struct Cert {
-    /// Certify these names and addresses of the hub, besides localhost [default: this machine's name]
+    /// Create the certificate for these names and addresses of the hub, besides localhost [default: this machine's name]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Write the files to this folder [default: this one]

@@ -14,7 +14,7 @@ use crate::{cli::Cli, exit::ExitKind, output};
     after_long_help = "Example:\n  jackfield completions bash > ~/.local/share/bash-completion/completions/jackfield"
 )]
 pub(crate) struct Completions {
-    /// Print for this shell
+    /// Print completions for this shell
     shell: Shell,
 }
 

@@ -77,16 +77,16 @@ pub(crate) struct Connect {
     /// Allow the agent to use all of its tools without approval
     #[arg(long)]
     trust: bool,
-    /// Work on at most this many messages at once, over all agents connected here
+    /// Work on at most this many messages at once, across all agents connected on this machine
     #[arg(long, value_name = "N", default_value_t = QueueLimits::default().active, value_parser = at_least_one)]
     max: usize,
     /// Pass this environment variable to the agent; may be repeated
     #[arg(long = "env", value_name = "NAME")]
     env: Vec<String>,
-    /// Do not offer the hub's other agents to this agent
+    /// Do not let this agent call the hub's other agents
     #[arg(long)]
     no_mcp: bool,
-    /// Fetch files for the agent from private addresses too
+    /// Fetch files for the agent also from private addresses
     #[arg(long)]
     allow_private: bool,
     /// Use this invite, which names the hub and the agent and works once; overrides --hub

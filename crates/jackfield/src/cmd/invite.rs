@@ -27,13 +27,13 @@ const GLANCE: Duration = Duration::from_secs(3);
     after_long_help = "Examples:\n  jackfield invite my-laptop\n  jackfield invite my-model --type openai"
 )]
 pub(crate) struct Invite {
-    /// Give the agent this id, which no other owner may have
+    /// Give the agent this id, which must not belong to another owner
     #[arg(value_parser = client::agent_id)]
     agent: String,
     /// Print the command for this kind of agent
     #[arg(long = "type", value_name = "TYPE", default_value = "claude")]
     kind: InviteKind,
-    /// Make this owner the agent's owner, if its id is new; only admins may name another [default: you]
+    /// Make this owner the agent's owner, if its id is new; only admins may choose another owner [default: you]
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     #[command(flatten)]

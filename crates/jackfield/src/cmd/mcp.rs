@@ -21,7 +21,7 @@ use crate::{
 /// Run an MCP server on standard input and output that offers the hub: find_agents, call_agent, task, cancel.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "For a program that takes MCP servers, such as Claude Code:\n  \
+    after_long_help = "To use it from an MCP client such as Claude Code:\n  \
                        claude mcp add jackfield -- jackfield mcp\n\n\
                        It ends when its standard input closes, and reconnects to a hub that is restarted."
 )]
@@ -34,7 +34,7 @@ pub(crate) struct Mcp {
         hide_env_values = true
     )]
     call: Option<String>,
-    /// Read the id of that call from this file for every request, for servers that outlive one call
+    /// Read the id of that call from this file for every request, for a server that serves several calls
     #[arg(
         long,
         env = "JACKFIELD_CALL_FILE",

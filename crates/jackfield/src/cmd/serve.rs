@@ -39,7 +39,7 @@ pub(crate) struct ServeArgs {
     /// Announce this URL, under which other machines reach the hub; every request then needs a token
     #[arg(long, env = "JACKFIELD_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
-    /// Require a token from local programs too, as behind a proxy
+    /// Require a token also from programs on this machine, for a hub behind a proxy
     #[arg(long, env = "JACKFIELD_REQUIRE_TOKEN", value_parser = BoolishValueParser::new())]
     require_token: bool,
     /// Allow every client that can connect to do everything, on any address

@@ -67,7 +67,7 @@ struct Wait {
     /// Follow the task with this id, or id ending
     #[arg(value_parser = task_id::task)]
     task: String,
-    /// Show thinking, tools and status on standard error even if it is no terminal
+    /// Show thinking, tools and status on standard error even if standard error is not a terminal
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -174,7 +174,7 @@ struct Answer {
     /// Answer the task with this id, or id ending, or the open call with this id
     #[arg(value_parser = task_id::task)]
     task: String,
-    /// Answer the question with this id by this text
+    /// Answer the question with this id with this text
     #[arg(value_name = "ASK_ID|TEXT", num_args = 0..=2)]
     words: Vec<String>,
     /// Approve what the agent asks for

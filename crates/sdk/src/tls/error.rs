@@ -89,7 +89,7 @@ impl HubTlsError {
             Self::NotYetValid => "is the clock of this machine right?",
             Self::PlainServer => "use http:// instead of https://",
             Self::TlsServer => "use https:// instead of http://",
-            Self::Other(_) => "the hub's log may say more; jackfield doctor looks into it",
+            Self::Other(_) => "the hub's log may say more; run: jackfield doctor",
         }
     }
 

@@ -55,7 +55,7 @@ pub(in crate::cmd) fn read_stdin() -> Result<String, CliError> {
         return Err(CliError::new(
             ExitKind::Usage,
             text,
-            "send less, or a link to it",
+            "send a smaller message, or a link to the file",
         ));
     }
     String::from_utf8(bytes).map_err(|_| {

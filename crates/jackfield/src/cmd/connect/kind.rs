@@ -43,7 +43,7 @@ const LONGEST: usize = 48;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConnectKind {
-    /// Connect Claude Code; arguments after -- go to it
+    /// Connect Claude Code; arguments after -- are passed to Claude Code
     Claude {
         /// Pass these flags to Claude Code, such as --model
         #[arg(last = true, value_name = "FLAGS")]
@@ -62,7 +62,7 @@ pub(super) enum ConnectKind {
         #[command(flatten)]
         command: ProgramArgs,
     },
-    /// Connect an agent behind HTTP: one with a card of skills, or one address that takes messages
+    /// Connect an agent behind HTTP: with a card that lists skills, or with one URL that accepts messages
     Http {
         /// Use the agent at this URL
         url: String,

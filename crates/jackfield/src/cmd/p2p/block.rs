@@ -15,7 +15,7 @@ use crate::{
     output,
 };
 
-/// Choose the peer and the hub. Needs an admin token.
+/// Block or unblock a peer at the hub. Needs an admin token.
 #[derive(Debug, Args)]
 pub(crate) struct Block {
     /// Use this peer: its id, an address that ends in its id, or a name or agent id in the hub's registry

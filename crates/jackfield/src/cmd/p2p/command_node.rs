@@ -25,7 +25,7 @@ const SAYS: Duration = Duration::from_secs(1);
 /// Identity of the command among peers.
 #[derive(Debug, Args)]
 pub(super) struct IdentityArgs {
-    /// Use the key in this file, for peers that accept only known peers [default: a new key each time]
+    /// Use the key in this file, for peers that accept only listed peer ids [default: a new key each time]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }

@@ -33,7 +33,7 @@ use crate::{
 /// Advice for an empty path parameter.
 const REMEDY: &str = "give it with --params NAME=VALUE";
 
-/// Find a peer for a job and hand it off: asks the hub's registry, fetches cards, selects the skill, and
+/// Find a peer with a skill and hand off work to it: asks the hub's registry, fetches cards, selects the skill, and
 /// streams the result to standard output. Each step is printed to standard error.
 #[derive(Debug, Args)]
 #[group(skip)]
@@ -45,7 +45,7 @@ pub(crate) struct Delegate {
     /// Find a peer with this skill, by its id or name
     #[arg(long, value_name = "SKILL", group = "wanted")]
     skill: Option<String>,
-    /// Find a peer for this goal, in words
+    /// Find a peer for this goal, described in text
     #[arg(long, value_name = "TEXT", group = "wanted")]
     goal: Option<String>,
     /// Send this text; - or no text reads standard input, and with --goal no text sends the goal
@@ -56,7 +56,7 @@ pub(crate) struct Delegate {
     /// Fail after this time, such as 30s [default: 1h]
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
-    /// Show status of the peer on standard error even if it is no terminal
+    /// Show status of the peer on standard error even if standard error is not a terminal
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]

@@ -47,7 +47,7 @@ pub(crate) struct Handoff {
     /// Fail after this time, such as 30s [default: 1h]
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
-    /// Show status of the peer on standard error even if it is no terminal
+    /// Show status of the peer on standard error even if standard error is not a terminal
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]

@@ -102,7 +102,7 @@ fn read_file(path: &str) -> Result<String, CliError> {
         return Err(CliError::new(
             ExitKind::Usage,
             text,
-            "send less, or a link to it",
+            "send a smaller message, or a link to the file",
         ));
     }
     Ok(text)

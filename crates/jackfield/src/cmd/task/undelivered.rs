@@ -58,7 +58,7 @@ fn table(callbacks: &[Value]) -> Table {
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "jackfield task ls --dead lists them.\n\nExample:\n  jackfield task resend 0199c2f0-1111-7aaa-8bbb-123456789abc"
+    after_long_help = "jackfield task ls --dead lists undelivered callbacks.\n\nExample:\n  jackfield task resend 0199c2f0-1111-7aaa-8bbb-123456789abc"
 )]
 pub(super) struct Resend {
     /// Resend the callback of the task with this id, or id ending

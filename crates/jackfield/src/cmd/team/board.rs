@@ -94,7 +94,7 @@ struct Add {
     /// Describe the task
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Do the task after this one, by name or id; may be repeated
+    /// Make the task depend on this one, by name or id; may be repeated
     #[arg(long, value_name = "TASK")]
     after: Vec<String>,
     #[command(flatten)]

@@ -76,7 +76,7 @@ impl TeamDescription {
 
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Calls of the team go to its coordinator. Members are agents of any protocol, or other teams.\n\n\
+    after_long_help = "Calls to the team go to its coordinator. Members are agents of any protocol, or other teams.\n\n\
                        Examples:\n  jackfield team create shop --member lead=claude --member writer --team backend\n  \
                        jackfield team create shop --member ann --member bob --coordinator bob"
 )]
