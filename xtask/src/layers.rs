@@ -20,7 +20,7 @@ const SIDECAR: &str = "jackfield-sidecar";
 const P2P: &str = "jackfield-p2p";
 const A2A: &str = "jackfield-a2a";
 const SDK: &str = "jackfield-sdk";
-const FILES: &str = "jackfield-files";
+const TRANSFER: &str = "jackfield-transfer";
 const CONNECT: &str = "jackfield-connect";
 const STORE: &str = "jackfield-store";
 
@@ -134,9 +134,9 @@ fn allowed_dependencies(package: &Package) -> Option<(&'static [&'static str], &
     match package.name.as_str() {
         MODEL | WIRE => Some((&[], "model and wire know no other crate of ours")),
         CORE => Some((&[MODEL], "the core knows the model only")),
-        FILES => Some((
+        TRANSFER => Some((
             &[],
-            "files knows archives and channels, and no crate of ours",
+            "transfer knows archives and channels, and no crate of ours",
         )),
         KIT => Some((&[MODEL, CORE], "the kit knows model and core only")),
         STORE => Some((&[MODEL, CORE], "the store knows model and core only")),
@@ -145,8 +145,8 @@ fn allowed_dependencies(package: &Package) -> Option<(&'static [&'static str], &
             "the SDK knows model and wire, and behind its features core, kit and the A2A door",
         )),
         CONNECT => Some((
-            &[MODEL, SDK, WIRE, KIT, FILES, CORE, A2A],
-            "connect knows model, the SDK, wire, kit and files, and behind its feature core and the A2A door",
+            &[MODEL, SDK, WIRE, KIT, TRANSFER, CORE, A2A],
+            "connect knows model, the SDK, wire, kit and transfer, and behind its feature core and the A2A door",
         )),
         PEER => Some((
             &[MODEL, WIRE, KIT],
@@ -284,7 +284,7 @@ mod tests {
             ),
             package("crates/store", STORE, &[CORE, "rusqlite"]),
             package("crates/sdk", SDK, &[WIRE, "tokio"]),
-            package("crates/files", FILES, &["str0m", "tokio"]),
+            package("crates/transfer", TRANSFER, &["str0m", "tokio"]),
             package(
                 "crates/jackfield",
                 "jackfield",
@@ -363,12 +363,12 @@ mod tests {
     }
 
     #[test]
-    fn files_knows_nobody() {
-        let packages = with(package("crates/files", FILES, &["tokio", WIRE]));
+    fn transfer_knows_nobody() {
+        let packages = with(package("crates/transfer", TRANSFER, &["tokio", WIRE]));
         assert_eq!(
             broken_rules(&packages, ""),
             [
-                "jackfield-files -> jackfield-wire: files knows archives and channels, and no crate of ours"
+                "jackfield-transfer -> jackfield-wire: transfer knows archives and channels, and no crate of ours"
             ]
         );
     }
@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn connect_knows_no_door_but_the_one_that_dials_and_that_behind_its_feature() {
         let connect = |dependencies: &[&str], optional: &[&str]| {
-            let all: Vec<&str> = [&[SDK, WIRE, KIT, FILES], dependencies, optional].concat();
+            let all: Vec<&str> = [&[SDK, WIRE, KIT, TRANSFER], dependencies, optional].concat();
             Package {
                 optional: optional.iter().map(|&name| name.to_owned()).collect(),
                 ..package("crates/connect", CONNECT, &all)
@@ -441,7 +441,7 @@ mod tests {
             broken_rules(&packages, ""),
             [
                 "jackfield-connect -> jackfield-a2a: connect has a hub of its own only to dial A2A servers: make it an optional dependency",
-                "jackfield-connect -> jackfield-own: connect knows model, the SDK, wire, kit and files, and behind its feature core and the A2A door",
+                "jackfield-connect -> jackfield-own: connect knows model, the SDK, wire, kit and transfer, and behind its feature core and the A2A door",
             ]
         );
     }

@@ -17,11 +17,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{
-    ArchiveLimits, ArchiveOffer, ArchivePart, Packed, changed_since, pack, rtc::SignalKind,
-};
 use jackfield_kit::tasks::Tasks;
 use jackfield_sdk::{CallerSignal, Hub, Reply, ReplyError, Signaller};
+use jackfield_transfer::{
+    ArchiveLimits, ArchiveOffer, ArchivePart, Packed, changed_since, pack, rtc::SignalKind,
+};
 use jackfield_wire::bridge::{SAFE_CLIENT_ID_RULE, is_safe_client_id};
 use parking_lot::Mutex;
 use serde_json::json;

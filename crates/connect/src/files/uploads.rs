@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use jackfield_files::ArchiveOffer;
+use jackfield_transfer::ArchiveOffer;
 use tokio::time::Instant;
 
 /// How long an announcement is valid, as in the published bridge client.

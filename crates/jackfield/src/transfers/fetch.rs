@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use jackfield_connect::through_hub::{self, RelayError};
-use jackfield_files::{
+use jackfield_sdk::{Error, FileTransfer, Hub};
+use jackfield_transfer::{
     Archive, ArchiveLimits, ArchiveOffer, ArchivePart, receive,
     rtc::{self, RtcOptions},
 };
-use jackfield_sdk::{Error, FileTransfer, Hub};
 
 use super::{
     RouteChoice, TransferProgress,

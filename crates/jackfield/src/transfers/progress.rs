@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jackfield_files::{ArchiveOffer, OmittedEntries, Unpacked};
+use jackfield_transfer::{ArchiveOffer, OmittedEntries, Unpacked};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -9,8 +9,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{ArchiveLimits, ArchiveOffer, ArchivePart, PartError};
 use jackfield_sdk::encode;
+use jackfield_transfer::{ArchiveLimits, ArchiveOffer, ArchivePart, PartError};
 use serde::{Deserialize, Serialize};
 
 use crate::{exit::CliError, sessions};

@@ -3,12 +3,12 @@
 use std::{path::Path, time::Duration};
 
 use jackfield_connect::through_hub;
-use jackfield_files::{
+use jackfield_sdk::{Hub, Offer};
+use jackfield_transfer::{
     ArchiveLimits, Bundle, PackError, Packed, pack,
     rtc::{self, RtcOptions},
     send,
 };
-use jackfield_sdk::{Hub, Offer};
 use tokio::time::timeout;
 
 use super::{

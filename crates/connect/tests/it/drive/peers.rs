@@ -3,12 +3,12 @@
 use std::fs;
 
 use jackfield_connect::drivers::exec::Format;
-use jackfield_files::{
+use jackfield_testkit::Raw;
+use jackfield_transfer::{
     ArchiveLimits, ArchiveOffer, ArchivePart, ChannelError, ConflictPolicy, pack, receive,
     rtc::{self, RtcOptions, SignalKind, Signalling},
     send, unpack,
 };
-use jackfield_testkit::Raw;
 use serde_json::{Value, json};
 
 use crate::drive::rig::Rig;

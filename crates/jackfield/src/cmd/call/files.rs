@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
-use jackfield_files::ArchiveOffer;
 use jackfield_sdk::{CallBuilder, Done, Hub};
+use jackfield_transfer::ArchiveOffer;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{

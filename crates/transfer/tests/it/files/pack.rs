@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{ArchiveLimits, Bundle, OmitReason, PackError};
+use jackfield_transfer::{ArchiveLimits, Bundle, OmitReason, PackError};
 use zip::ZipArchive;
 
 use crate::files::helpers::{noise, pack, runtime, sha256, write};
@@ -147,7 +147,7 @@ async fn links_sockets_and_pipes_are_not_taken() {
 
 /// What is told of what is not packed, if some links are known.
 async fn omitted(folder: &Path, ours: &[OsString]) -> String {
-    let packed = jackfield_files::pack(folder, ArchiveLimits::default(), ours).await;
+    let packed = jackfield_transfer::pack(folder, ArchiveLimits::default(), ours).await;
     packed.unwrap().omitted.to_string()
 }
 
@@ -210,7 +210,7 @@ async fn names_that_the_other_side_refuses_are_left_out_and_told() {
     fs::write(folder.path().join(name), "x").unwrap();
     write(folder.path(), &format!("{}x", "d/".repeat(64)), "x");
     write(folder.path(), &format!("{}x", "e/".repeat(65)), "x");
-    let packed = jackfield_files::pack(folder.path(), ArchiveLimits::default(), &[]).await;
+    let packed = jackfield_transfer::pack(folder.path(), ArchiveLimits::default(), &[]).await;
     let packed = packed.unwrap();
     assert_eq!(packed.bundle.unwrap().offer().file_count, 3);
     assert_eq!(packed.omitted.count(OmitReason::Name), 5);

@@ -5,8 +5,8 @@ use std::env;
 use std::path::Path;
 use std::process::Stdio;
 
-use jackfield_files::rtc::{self, RtcChannel, RtcOptions, SignalKind, Signalling};
-use jackfield_files::{Channel, ChannelError, ChannelFrame};
+use jackfield_transfer::rtc::{self, RtcChannel, RtcOptions, SignalKind, Signalling};
+use jackfield_transfer::{Channel, ChannelError, ChannelFrame};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};

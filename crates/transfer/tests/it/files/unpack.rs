@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{ArchiveLimits, ConflictPolicy, UnpackError, Unpacked, unpack};
+use jackfield_transfer::{ArchiveLimits, ConflictPolicy, UnpackError, Unpacked, unpack};
 use tempfile::TempDir;
 
 use crate::files::{

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::changed_since;
+use jackfield_transfer::changed_since;
 
 use crate::files::helpers::write;
 

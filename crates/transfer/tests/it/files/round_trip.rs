@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{ArchiveLimits, ConflictPolicy, pack, unpack};
+use jackfield_transfer::{ArchiveLimits, ConflictPolicy, pack, unpack};
 use proptest::{collection, prelude::*, test_runner::TestRunner};
 
 use crate::files::{

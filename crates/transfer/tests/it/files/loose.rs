@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use jackfield_files::{ArchiveLimits, ConflictPolicy, SingleFile, save};
+use jackfield_transfer::{ArchiveLimits, ConflictPolicy, SingleFile, save};
 
 fn loose(name: &str, content: &str) -> SingleFile {
     SingleFile {

@@ -1,7 +1,7 @@
 //! A channel in memory.
 
 use bytes::Bytes;
-use jackfield_files::{Channel, ChannelError, ChannelFrame};
+use jackfield_transfer::{Channel, ChannelError, ChannelFrame};
 use tokio::sync::mpsc;
 
 pub(crate) struct Pipe {

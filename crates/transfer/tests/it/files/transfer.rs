@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, sync::Mutex};
 
-use jackfield_files::{
+use jackfield_transfer::{
     Archive, ArchiveLimits, ArchiveOffer, ArchivePart, Bundle, Channel as _, ChannelFrame,
     ConflictPolicy, PartError, TransferError, receive, send, unpack,
 };

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{ArchiveLimits, ArchiveOffer, ArchivePart, PartError, sweep_parts};
+use jackfield_transfer::{ArchiveLimits, ArchiveOffer, ArchivePart, PartError, sweep_parts};
 
 use crate::files::helpers::{noise, offer};
 

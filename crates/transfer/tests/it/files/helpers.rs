@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use jackfield_files::{Archive, ArchiveLimits, ArchiveOffer, ArchivePart, Bundle, PackError};
+use jackfield_transfer::{Archive, ArchiveLimits, ArchiveOffer, ArchivePart, Bundle, PackError};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
@@ -20,7 +20,7 @@ pub(crate) async fn pack(
     folder: &Path,
     limits: ArchiveLimits,
 ) -> Result<Option<Bundle>, PackError> {
-    let packed = jackfield_files::pack(folder, limits, &[]).await;
+    let packed = jackfield_transfer::pack(folder, limits, &[]).await;
     packed.map(|packed| packed.bundle)
 }
 
