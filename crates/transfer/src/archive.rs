@@ -6,7 +6,7 @@ use tracing::warn;
 
 use crate::dir::Dir;
 
-/// A received archive that matches its [`ArchiveOffer`](crate::ArchiveOffer). Its file is removed on drop, unless [kept](Self::keep).
+/// A received archive that matches its [`Offer`](jackfield_model::Offer). Its file is removed on drop, unless [kept](Self::keep).
 #[derive(Debug)]
 pub struct Archive {
     /// File of the archive; still holds the lock of its [`Part`](crate::Part).

@@ -4,23 +4,24 @@
 use std::{fs::File, io, os::unix::fs::FileExt as _, sync::Arc};
 
 use bytes::Bytes;
+use jackfield_model::Offer;
 
-use crate::{offer::ArchiveOffer, work::blocking};
+use crate::work::blocking;
 
 /// Size of a piece: one message of the channel.
 pub(crate) const PIECE: usize = 64 << 10;
 /// Bytes per read.
 const READ_AHEAD: usize = 16 * PIECE;
 
-/// An archive ready to be sent with its [`ArchiveOffer`], any number of times.
+/// An archive ready to be sent with its [`Offer`], any number of times.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     file: Arc<File>,
-    offer: ArchiveOffer,
+    offer: Offer,
 }
 
 impl Bundle {
-    pub(crate) fn new(file: File, offer: ArchiveOffer) -> Self {
+    pub(crate) fn new(file: File, offer: Offer) -> Self {
         Self {
             file: Arc::new(file),
             offer,
@@ -28,7 +29,7 @@ impl Bundle {
     }
 
     /// Returns the offer for the peer.
-    pub fn offer(&self) -> &ArchiveOffer {
+    pub fn offer(&self) -> &Offer {
         &self.offer
     }
 

@@ -1,4 +1,4 @@
-//! Transfer of folders between two peers: [`pack()`] builds an archive, an [`ArchiveOffer`] states its size and hash,
+//! Transfer of folders between two peers: [`pack()`] builds an archive, an [`Offer`](jackfield_model::Offer) states its size and hash,
 //! [`send`] and [`receive`] move it over a data channel or any other stream of bytes, [`ArchivePart::finish`]
 //! verifies it, and [`unpack()`] extracts it safely. The crate is independent of hubs.
 
@@ -11,7 +11,6 @@ mod dir;
 mod excluded;
 mod limits;
 mod names;
-mod offer;
 mod omitted;
 mod pack;
 mod part;
@@ -31,7 +30,6 @@ pub use self::dir::{Dir, starts_with};
 pub use self::excluded::is_build_output;
 pub use self::limits::ArchiveLimits;
 pub use self::names::NameList;
-pub use self::offer::{ArchiveOffer, InvalidArchiveOffer};
 pub use self::omitted::{OmitReason, OmittedEntries};
 pub use self::pack::{PackError, Packed, pack};
 pub use self::part::{ArchivePart, PartError, sweep_parts};

@@ -11,13 +11,14 @@ use std::{
 
 use tracing::debug;
 
+use jackfield_model::Offer;
+
 use crate::{
     bundle::Bundle,
     digest::sha256,
     dir::{Dir, EntryKind},
     excluded,
     limits::{ArchiveLimits, MAX_DEPTH, megabytes},
-    offer::ArchiveOffer,
     omitted::{OmitReason, OmittedEntries},
     tree::{EntryNames, InvalidEntryName},
     work::{CancelFlag, blocking},
@@ -237,7 +238,7 @@ impl Packer<'_> {
         }
         let file = zip.finish().map_err(|error| writing(error, limits))?;
         let (hash, size) = sha256(&file, wanted).map_err(PackError::Archive)?;
-        let offer = ArchiveOffer::new(size, hash, tree.files());
+        let offer = Offer::new(size, hash, tree.files());
         Ok(Packed {
             bundle: Some(Bundle::new(file, offer)),
             omitted,

@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use jackfield_model::{InvalidOffer, Offer};
 use tokio::{
     io::{AsyncSeekExt as _, AsyncWriteExt as _},
     time::sleep,
@@ -23,7 +24,6 @@ use crate::{
     digest::sha256,
     dir::{Dir, starts_with},
     limits::{ArchiveLimits, megabytes},
-    offer::{ArchiveOffer, InvalidArchiveOffer},
     work::blocking,
 };
 
@@ -39,9 +39,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Why a [`ArchivePart`] cannot be received.
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
-    /// The [`ArchiveOffer`] is invalid.
+    /// The [`Offer`] is invalid.
     #[error(transparent)]
-    Offer(#[from] InvalidArchiveOffer),
+    Offer(#[from] InvalidOffer),
     /// The offered archive is too large.
     #[error("the archive has more than {}, which is the limit", megabytes(*.0))]
     TooLarge(u64),
@@ -78,25 +78,25 @@ pub struct ArchivePart {
     /// Open file, which holds the lock.
     file: tokio::fs::File,
     received: u64,
-    offer: ArchiveOffer,
+    offer: Offer,
 }
 
 impl ArchivePart {
-    /// Opens the part of an [`ArchiveOffer`], with the bytes already in the folder. The folder is created for the owner
+    /// Opens the part of an [`Offer`], with the bytes already in the folder. The folder is created for the owner
     /// only.
     pub async fn open(
         folder: &Path,
-        offer: &ArchiveOffer,
+        offer: &Offer,
         limits: ArchiveLimits,
     ) -> Result<Self, PartError> {
-        offer.check()?;
+        let offer = offer.clone().checked()?;
         if offer.zip_size > limits.archive {
             return Err(PartError::TooLarge(limits.archive));
         }
         if offer.file_count > limits.files {
             return Err(PartError::TooManyFiles(limits.files));
         }
-        let name = name_of(offer);
+        let name = name_of(&offer);
         let path = folder.to_owned();
         let folder = blocking(move |_| {
             make(&path)?;
@@ -111,9 +111,9 @@ impl ArchivePart {
             file: tokio::fs::File::from_std(file),
             folder,
             name,
-            offer: offer.clone(),
+            offer,
         };
-        if part.received > offer.zip_size {
+        if part.received > part.offer.zip_size {
             part.restart().await?;
         }
         part.file.seek(io::SeekFrom::End(0)).await?;
@@ -121,7 +121,7 @@ impl ArchivePart {
     }
 
     /// Returns the offer.
-    pub fn offer(&self) -> &ArchiveOffer {
+    pub fn offer(&self) -> &Offer {
         &self.offer
     }
 
@@ -157,9 +157,9 @@ impl ArchivePart {
 
     /// Returns how many bytes of an offer's archive are in the folder. The archive may be in the course of
     /// being received.
-    pub async fn received_in(folder: &Path, offer: &ArchiveOffer) -> Result<u64, PartError> {
-        offer.check()?;
-        let file = folder.join(name_of(offer));
+    pub async fn received_in(folder: &Path, offer: &Offer) -> Result<u64, PartError> {
+        let offer = offer.clone().checked()?;
+        let file = folder.join(name_of(&offer));
         match tokio::fs::symlink_metadata(file).await {
             Ok(meta) => Ok(meta.len()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
@@ -186,7 +186,7 @@ impl ArchivePart {
                 received: size,
             });
         }
-        if !hash.eq_ignore_ascii_case(&self.offer.zip_sha256) {
+        if hash != self.offer.zip_sha256 {
             return Err(PartError::Hash);
         }
         Ok(archive)
@@ -226,10 +226,9 @@ fn sweep_in(folder: &Dir) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the file name for a validated offer.
-fn name_of(offer: &ArchiveOffer) -> String {
-    let hash = offer.zip_sha256.to_ascii_lowercase();
-    format!("{PREFIX}{hash}-{}", offer.zip_size)
+/// Returns the file name for a checked offer, whose hash is in lower case.
+fn name_of(offer: &Offer) -> String {
+    format!("{PREFIX}{}-{}", offer.zip_sha256, offer.zip_size)
 }
 
 fn make(folder: &Path) -> io::Result<()> {

@@ -3,9 +3,10 @@
 use std::fs;
 
 use jackfield_connect::drivers::exec::Format;
+use jackfield_model::Offer;
 use jackfield_testkit::Raw;
 use jackfield_transfer::{
-    ArchiveLimits, ArchiveOffer, ArchivePart, ChannelError, ConflictPolicy, pack, receive,
+    ArchiveLimits, ArchivePart, ChannelError, ConflictPolicy, pack, receive,
     rtc::{self, RtcOptions, SignalKind, Signalling},
     send, unpack,
 };
@@ -78,7 +79,7 @@ async fn an_agent_gets_the_files_that_a_connected_one_makes_for_it() {
     let mut amy = rig.hub.bridge("amy").await;
     let (words, done) = called(&mut amy, "c1").await;
     assert_eq!(words, "made\n");
-    let offer: ArchiveOffer = serde_json::from_value(done["file_transfer_offer"].clone()).unwrap();
+    let offer: Offer = serde_json::from_value(done["file_transfer_offer"].clone()).unwrap();
     let mut signals = Signals {
         amy: &mut amy,
         transfer: &offer.transfer_id,

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use jackfield_transfer::{Archive, ArchiveLimits, ArchiveOffer, ArchivePart, Bundle, PackError};
+use jackfield_model::Offer;
+use jackfield_transfer::{Archive, ArchiveLimits, ArchivePart, Bundle, PackError};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
@@ -11,8 +12,8 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(crate) fn offer(archive: &[u8], files: u64) -> ArchiveOffer {
-    ArchiveOffer::new(archive.len() as u64, sha256(archive), files)
+pub(crate) fn offer(archive: &[u8], files: u64) -> Offer {
+    Offer::new(archive.len() as u64, sha256(archive), files)
 }
 
 /// A folder as an archive.

@@ -7,11 +7,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_transfer::{ArchiveLimits, ArchiveOffer, ArchivePart, PartError, sweep_parts};
+use jackfield_model::Offer;
+use jackfield_transfer::{ArchiveLimits, ArchivePart, PartError, sweep_parts};
 
 use crate::files::helpers::{noise, offer};
 
-async fn open(folder: &Path, offer: &ArchiveOffer) -> Result<ArchivePart, PartError> {
+async fn open(folder: &Path, offer: &Offer) -> Result<ArchivePart, PartError> {
     ArchivePart::open(folder, offer, ArchiveLimits::default()).await
 }
 
@@ -33,7 +34,7 @@ async fn a_part_remembers_what_came_whatever_the_transfer_is_called() {
     part.append(&bytes[300..400]).await.unwrap();
     part.flush().await.unwrap();
     drop(part);
-    let second = ArchiveOffer {
+    let second = Offer {
         transfer_id: "another".to_owned(),
         zip_sha256: first.zip_sha256.to_uppercase(),
         ..first
@@ -115,7 +116,7 @@ async fn two_never_receive_into_one_part() {
     let folder = tempfile::tempdir().unwrap();
     let first = offer(&[1; 100], 1);
     let mut part = open(folder.path(), &first).await.unwrap();
-    let second = ArchiveOffer {
+    let second = Offer {
         transfer_id: "another".to_owned(),
         ..first
     };
@@ -139,22 +140,21 @@ async fn an_offer_of_too_much_or_of_nonsense_is_not_begun() {
         archive: 100,
         unpacked: 1000,
     };
-    let refused =
-        async |offer: ArchiveOffer| ArchivePart::open(folder.path(), &offer, limits).await;
+    let refused = async |offer: Offer| ArchivePart::open(folder.path(), &offer, limits).await;
     assert!(refused(good.clone()).await.is_ok());
-    let large = ArchiveOffer {
+    let large = Offer {
         zip_size: 101,
         ..good.clone()
     };
     let error = refused(large).await.unwrap_err();
     assert!(matches!(error, PartError::TooLarge(100)), "{error}");
-    let many = ArchiveOffer {
+    let many = Offer {
         file_count: 4,
         ..good.clone()
     };
     let error = refused(many).await.unwrap_err();
     assert!(matches!(error, PartError::TooManyFiles(3)), "{error}");
-    let path = ArchiveOffer {
+    let path = Offer {
         zip_sha256: format!("../{}", "a".repeat(61)),
         ..good
     };

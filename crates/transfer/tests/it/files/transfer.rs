@@ -2,9 +2,10 @@
 
 use std::{fs, path::Path, sync::Mutex};
 
+use jackfield_model::Offer;
 use jackfield_transfer::{
-    Archive, ArchiveLimits, ArchiveOffer, ArchivePart, Bundle, Channel as _, ChannelFrame,
-    ConflictPolicy, PartError, TransferError, receive, send, unpack,
+    Archive, ArchiveLimits, ArchivePart, Bundle, Channel as _, ChannelFrame, ConflictPolicy,
+    PartError, TransferError, receive, send, unpack,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use tempfile::TempDir;
@@ -25,7 +26,7 @@ async fn bundle() -> (Bundle, TempDir) {
     (bundle.unwrap(), folder)
 }
 
-async fn part(folder: &Path, offer: &ArchiveOffer) -> ArchivePart {
+async fn part(folder: &Path, offer: &Offer) -> ArchivePart {
     ArchivePart::open(folder, offer, ArchiveLimits::default())
         .await
         .unwrap()
@@ -186,7 +187,7 @@ fn a_transfer_that_is_cut_at_any_byte_goes_on_to_the_same_archive() {
         .unwrap();
 }
 
-fn header(offer: &ArchiveOffer, offset: Option<u64>) -> String {
+fn header(offer: &Offer, offset: Option<u64>) -> String {
     let offset = offset.map_or_else(String::new, |offset| format!(r#","offset":{offset}"#));
     format!(
         r#"{{"type":"header","transfer_id":"{}","zip_size":{}{offset}}}"#,
@@ -199,7 +200,7 @@ const ARCHIVE: [u8; 100] = [7; 100];
 /// What comes of what a peer says, if this much is there already; and how many bytes are there then.
 async fn heard(
     there: usize,
-    speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
+    speak: impl AsyncFnOnce(&mut Pipe, &Offer),
 ) -> (Result<Archive, TransferError>, Option<u64>) {
     let parts = tempfile::tempdir().unwrap();
     let offer = offer(&ARCHIVE, 1);
@@ -219,7 +220,7 @@ async fn heard(
 /// The error that a peer gets to see, and how many bytes stay.
 async fn refused(
     there: usize,
-    speak: impl AsyncFnOnce(&mut Pipe, &ArchiveOffer),
+    speak: impl AsyncFnOnce(&mut Pipe, &Offer),
 ) -> (String, Option<u64>) {
     let (result, left) = heard(there, speak).await;
     (result.unwrap_err().to_string(), left)
