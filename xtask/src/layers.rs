@@ -18,6 +18,7 @@ const PEER: &str = "jackfield-peer";
 const REGISTRY: &str = "jackfield-registry";
 const SIDECAR: &str = "jackfield-sidecar";
 const P2P: &str = "jackfield-p2p";
+const BRIDGE: &str = "jackfield-bridge";
 const A2A: &str = "jackfield-a2a";
 const SDK: &str = "jackfield-sdk";
 const TRANSFER: &str = "jackfield-transfer";
@@ -35,7 +36,7 @@ const RESERVED: [(&str, &str, &str); 3] = [
 ];
 
 /// Workspace crates that a package may use only as optional dependencies: (package; the crates; reason).
-const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
+const BEHIND_FEATURES: [(&str, &[&str], &str); 3] = [
     (
         SDK,
         &[CORE, KIT, A2A],
@@ -45,6 +46,11 @@ const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
         CONNECT,
         &[CORE, A2A],
         "connect has a hub of its own only to dial A2A servers: make it an optional dependency",
+    ),
+    (
+        TRANSFER,
+        &[CORE, KIT],
+        "the ends of a transfer know no hub: make it an optional dependency",
     ),
 ];
 
@@ -134,7 +140,10 @@ fn allowed_dependencies(package: &Package) -> Option<(&'static [&'static str], &
     match package.name.as_str() {
         MODEL | WIRE => Some((&[], "model and wire know no other crate of ours")),
         CORE => Some((&[MODEL], "the core knows the model only")),
-        TRANSFER => Some((&[MODEL], "transfer knows the model only")),
+        TRANSFER => Some((
+            &[MODEL, CORE, KIT],
+            "transfer knows the model, and behind its feature core and kit",
+        )),
         KIT => Some((&[MODEL, CORE], "the kit knows model and core only")),
         STORE => Some((&[MODEL, CORE], "the store knows model and core only")),
         SDK => Some((
@@ -160,6 +169,10 @@ fn allowed_dependencies(package: &Package) -> Option<(&'static [&'static str], &
         P2P => Some((
             &[MODEL, CORE, KIT, PEER, REGISTRY, SIDECAR],
             "the p2p door knows model, core, kit, the peer, the registry and the sidecar only",
+        )),
+        BRIDGE => Some((
+            &[MODEL, CORE, WIRE, KIT, TRANSFER],
+            "the bridge door knows model, core, wire, kit and transfer only",
         )),
         _ if package.folder.starts_with(DOORS) => Some((
             &[MODEL, CORE, WIRE, KIT],
@@ -360,11 +373,37 @@ mod tests {
     }
 
     #[test]
-    fn transfer_knows_the_model_only() {
-        let packages = with(package("crates/transfer", TRANSFER, &["tokio", WIRE]));
+    fn transfer_knows_the_model_and_a_hub_behind_its_feature_only() {
+        let transfer = |dependencies: &[&str], optional: &[&str]| Package {
+            optional: optional.iter().map(|&name| name.to_owned()).collect(),
+            ..package(
+                "crates/transfer",
+                TRANSFER,
+                &[dependencies, optional].concat(),
+            )
+        };
+        let packages = with(transfer(&[MODEL], &[CORE, KIT]));
+        assert_eq!(broken_rules(&packages, ""), [""; 0]);
+        let packages = with(transfer(&["tokio", WIRE, CORE], &[]));
         assert_eq!(
             broken_rules(&packages, ""),
-            ["jackfield-transfer -> jackfield-wire: transfer knows the model only"]
+            [
+                "jackfield-transfer -> jackfield-wire: transfer knows the model, and behind its feature core and kit",
+                "jackfield-transfer -> jackfield-core: the ends of a transfer know no hub: make it an optional dependency",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_bridge_door_alone_knows_the_transfers() {
+        let packages = with(package("crates/doors/bridge", BRIDGE, &[KIT, TRANSFER]));
+        assert_eq!(broken_rules(&packages, ""), [""; 0]);
+        let packages = with(package("crates/doors/own", "jackfield-own", &[TRANSFER]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield-own -> jackfield-transfer: a door knows model, core, wire and kit only, never another door"
+            ]
         );
     }
 

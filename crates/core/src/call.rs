@@ -24,8 +24,8 @@ pub use self::{
     caller_handle::{CallerHandle, Replies, Reply},
 };
 use jackfield_model::{
-    AgentId, Answer, Ask, CallId, End, Event, Failure, Input, Json, Message, Offer, Reason,
-    RequestId, SessionId, TaskId,
+    AgentId, Answer, Ask, CallId, End, Event, Failure, Input, Json, Message, Reason, RequestId,
+    SessionId, TaskId,
 };
 
 use crate::{
@@ -448,11 +448,9 @@ impl Call {
         taps.see(&self.target, owner, Some(self.id), ended);
         self.close_asks();
         self.input.end((), true);
-        if let End::Done(done) = &end
-            && let Some(offer) = &done.file_transfer_offer
-        {
-            self.note_offer(offer);
-        }
+        self.shared
+            .observers
+            .tell(|observer| observer.ending(self, &end));
         let told = self.observers.is_some().then(|| end.clone());
         self.reply.end_marked(end, discard, seq);
         // The pipe is closed: observers have seen every accepted event.
@@ -482,18 +480,6 @@ impl Call {
         }
         self.shared.metrics.overrun();
         End::Failed(self.unread())
-    }
-
-    /// Registers the offered transfer for the caller before any reader sees the offer. An unreadable offer is
-    /// passed on all the same, but cannot be fetched through the hub.
-    fn note_offer(&self, offer: &Json) {
-        let Some(offer) = Offer::read(offer.get()) else {
-            tracing::debug!(call = %self.id, agent = %self.target, "an offer of files that cannot be meant");
-            return;
-        };
-        let transfers = &self.shared.transfers;
-        let (agent, called) = (&self.target, &self.addressed);
-        transfers.offered(agent, called, &self.principal, offer, Instant::now());
     }
 
     /// Makes `child` end when this call is cancelled or fails. Returns false if this call was cancelled or

@@ -7,7 +7,7 @@
 //! | [`Hub::tasks`] | [`TaskRegistry`]: durable calls, their delivery, their log and their followers |
 //! | [`Hub::tokens`] | [`Tokens`]: tokens and what they allow |
 //! | [`Hub::taps`] | [`Taps`]: observers of agents |
-//! | [`Hub::callbacks`], [`Hub::files`], [`Hub::transfers`] | callbacks of tasks, linked files, transfers between agents and callers |
+//! | [`Hub::callbacks`], [`Hub::files`] | callbacks of tasks, linked files |
 //!
 //! Tasks use calls and agents, calls use agents, and never the other way round. The hub itself only starts, sweeps and stops
 //! them all. Doors call it; it calls nothing but links. The order of its locks stands in `docs/architecture.md`, "Locks".
@@ -41,6 +41,7 @@ use crate::{
     files::Files,
     limits::Limits,
     metrics::Metrics,
+    observer::HubObserver,
     outbox::Callbacks,
     principal::Principal,
     resolver::Resolver,
@@ -49,7 +50,6 @@ use crate::{
     tap::Taps,
     task::{LiveTasks, TaskRegistry},
     token::Tokens,
-    transfers::Transfers,
 };
 
 /// Time for the store, besides the grace, when the hub stops.
@@ -104,8 +104,6 @@ impl Hub {
             (agents.clone(), calls.clone(), tokens.clone()),
             live_tasks,
         );
-        let transfers = store.load_transfers().await?;
-        shared.transfers.keep_in(&store, transfers, Instant::now());
         if let Some(resolver) = &resolver {
             resolver.opened(&agents);
         }
@@ -163,9 +161,9 @@ impl Hub {
         }
     }
 
-    /// Returns the transfers between agents and their callers.
-    pub fn transfers(&self) -> &Transfers {
-        &self.0.shared.transfers
+    /// Adds an observer of all calls and agents.
+    pub fn observe(&self, observer: Arc<dyn HubObserver>) {
+        self.0.shared.observers.add(observer);
     }
 
     /// Returns the limits.

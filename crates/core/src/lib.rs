@@ -30,5 +30,4 @@ pub mod store;
 pub mod tap;
 pub mod task;
 pub mod token;
-pub mod transfers;
 pub mod units;

@@ -15,13 +15,12 @@ pub use self::{
     receipt::{Receipt, StoreError},
     task::{Reopened, TaskFilter, TaskOrder, TaskRecord, TaskState},
 };
-use jackfield_model::{AgentId, CallbackId, Json, Offer, Owner, TaskId, TokenId};
+use jackfield_model::{AgentId, CallbackId, Json, Owner, TaskId, TokenId};
 
 use crate::{
     agent::{Profile, Settings, Share},
     outbox::{NewCallback, OutboxRow, Settled},
     principal::Whose,
-    transfers::Toward,
 };
 
 /// Stored state of an agent.
@@ -58,25 +57,6 @@ pub struct RemoteRecord {
     pub spec: Json,
     /// Time at which the agent was added.
     pub added_at: Timestamp,
-}
-
-/// A transfer, as [`Transfers`](crate::transfers::Transfers) stores it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransferRecord {
-    /// Name that the transfer is found by: the agent, or an id that stands for the agent.
-    pub name: AgentId,
-    /// Agent that has or gets the archive.
-    pub agent: AgentId,
-    /// Caller, if the caller is an agent.
-    pub peer: Option<AgentId>,
-    /// [`Principal::key`](crate::principal::Principal::key) of the caller.
-    pub caller: String,
-    /// Direction of the archive.
-    pub toward: Toward,
-    /// Description of the archive.
-    pub offer: Offer,
-    /// Time at which the transfer is forgotten.
-    pub until: Timestamp,
 }
 
 /// A record of a door. Opaque to the store.
@@ -154,14 +134,6 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>>;
     /// Writes how an agent is dialled, new or changed; synced to disk. [`Store::remove_agent`] forgets it.
     fn save_remote(&self, record: RemoteRecord) -> Receipt;
-
-    /// Loads all unexpired transfers, oldest first, at start.
-    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>>;
-    /// Writes a transfer, new or changed, in the next batch, and removes expired ones.
-    /// [`Store::remove_agent`] forgets the transfers under its name.
-    fn save_transfer(&self, record: TransferRecord) -> Receipt;
-    /// Forgets a transfer under `name`.
-    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt;
 
     /// Loads all records of a door, at start: first those about no agent, then by agent. Records of one agent
     /// are in the order of their first write.

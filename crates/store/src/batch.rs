@@ -7,7 +7,6 @@ use jackfield_core::{
     outbox::{NewCallback, Settled},
     store::{
         AgentRecord, DoorRecord, LogItem, LogRow, RecordKey, RemoteRecord, TaskRecord, TokenRecord,
-        TransferRecord,
     },
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
@@ -22,7 +21,7 @@ use crate::{
     queue::ReplySender,
     records, remotes,
     tail::{LogTail, TailCache},
-    tasks, tokens, transfers,
+    tasks, tokens,
 };
 
 /// Weight of an operation in the queue besides its text. The number of waiting operations is bounded as well.
@@ -42,8 +41,6 @@ pub(crate) enum WriteOp {
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
     SaveRemote(Box<RemoteRecord>),
-    SaveTransfer(Box<TransferRecord>),
-    RemoveTransfer(AgentId, String),
     SaveRecords {
         records: Vec<DoorRecord>,
         sync: bool,
@@ -92,8 +89,7 @@ impl WriteOp {
             Self::SaveTask { sync, .. }
             | Self::SaveRecords { sync, .. }
             | Self::RemoveRecords { sync, .. } => *sync,
-            // Callers that receive a transfer do not wait for its record.
-            Self::SaveTransfer(_) | Self::RemoveTransfer(..) | Self::Append { .. } => false,
+            Self::Append { .. } => false,
             // The probe tests whether space is left, not whether the write survives a power cut.
             Self::Probe => false,
         }
@@ -104,8 +100,6 @@ impl WriteOp {
         match self {
             Self::Probe
             | Self::RemoveAgent(_)
-            | Self::SaveTransfer(_)
-            | Self::RemoveTransfer(..)
             | Self::SaveToken(_)
             | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
@@ -189,12 +183,9 @@ impl Batch<'_> {
             WriteOp::RemoveAgent(id) => {
                 remotes::remove(self.conn, id)?;
                 records::remove_for_agent(self.conn, id)?;
-                transfers::remove_for_agent(self.conn, id)?;
                 agents::remove(self.conn, id)
             }
             WriteOp::SaveRemote(record) => remotes::save(self.conn, record),
-            WriteOp::SaveTransfer(record) => transfers::save(self.conn, record),
-            WriteOp::RemoveTransfer(name, id) => transfers::remove(self.conn, name, id),
             WriteOp::SaveRecords { records, .. } => records::save(self.conn, records),
             WriteOp::RemoveRecords { keys, .. } => records::remove(self.conn, keys),
             WriteOp::SaveToken(record) => tokens::save(self.conn, record),

@@ -26,7 +26,6 @@ pub mod secrets;
 mod tail;
 mod tasks;
 mod tokens;
-mod transfers;
 mod trim;
 mod writer;
 
@@ -41,7 +40,7 @@ use jackfield_core::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
         AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Receipt, RecordKey, RemoteRecord,
-        Reopened, Store, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        Reopened, Store, TaskFilter, TaskRecord, TokenRecord,
     },
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
@@ -180,20 +179,6 @@ impl Store for SqliteStore {
 
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.write(WriteOp::SaveRemote(Box::new(record)))
-    }
-
-    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
-        let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Transfers(reply));
-        receipt
-    }
-
-    fn save_transfer(&self, record: TransferRecord) -> Receipt {
-        self.write(WriteOp::SaveTransfer(Box::new(record)))
-    }
-
-    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
-        self.write(WriteOp::RemoveTransfer(name, id))
     }
 
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {

@@ -17,7 +17,7 @@ use jackfield_core::{
     outbox::OutboxRow,
     store::{
         AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RemoteRecord, Reopened,
-        StoreError, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        StoreError, TaskFilter, TaskRecord, TokenRecord,
     },
 };
 use jackfield_model::{CallbackId, TaskId};
@@ -30,7 +30,7 @@ use crate::{
     error::DatabaseError,
     log, outbox,
     queue::{ReplySender, WriteQueue},
-    records, remotes, tasks, tokens, transfers,
+    records, remotes, tasks, tokens,
 };
 
 /// Maximum number of waiting reads. A caller waits for each read, and each answer is bounded by itself.
@@ -41,7 +41,6 @@ const MAX_READS: usize = 1 << 14;
 pub(crate) enum ReadRequest {
     Agents(ReplySender<Vec<AgentRecord>>),
     Remotes(ReplySender<Vec<RemoteRecord>>),
-    Transfers(ReplySender<Vec<TransferRecord>>),
     Records(String, ReplySender<Vec<DoorRecord>>),
     Tokens(ReplySender<Vec<TokenRecord>>),
     Task(TaskId, ReplySender<Option<TaskRecord>>),
@@ -69,7 +68,6 @@ impl ReadRequest {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
             Self::Remotes(reply) => send(reply, || remotes::load(conn)),
-            Self::Transfers(reply) => send(reply, || transfers::load(conn)),
             Self::Records(door, reply) => send(reply, || records::load(conn, &door)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
@@ -96,7 +94,6 @@ impl ReadRequest {
         match self {
             Self::Agents(reply) => drop(reply.send(Err(error))),
             Self::Remotes(reply) => drop(reply.send(Err(error))),
-            Self::Transfers(reply) => drop(reply.send(Err(error))),
             Self::Records(_, reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),

@@ -93,22 +93,6 @@ const TABLES: &str = "
         added_at TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    -- Transfers of files, for the hour in which an archive may be fetched.
-    CREATE TABLE transfers (
-        name     TEXT NOT NULL, -- under which the agent was called
-        id       TEXT NOT NULL,
-        agent    TEXT NOT NULL,
-        peer     TEXT, -- the caller, where it is an agent
-        caller   TEXT NOT NULL,
-        to_agent INTEGER NOT NULL,
-        size     INTEGER NOT NULL,
-        hash     TEXT NOT NULL,
-        files    INTEGER NOT NULL,
-        until    TEXT NOT NULL,
-        PRIMARY KEY (name, id)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX transfers_by_time ON transfers (until);
-
     -- Records of doors. A record about an agent is removed with the agent, but not when the agent is written again.
     CREATE TABLE records (
         agent TEXT NOT NULL, -- empty for a record about no agent

@@ -1,40 +1,13 @@
-//! Transfer of folders between two peers: [`pack()`] builds an archive, an [`Offer`](jackfield_model::Offer) states its size and hash,
-//! [`send`] and [`receive`] move it over a data channel or any other stream of bytes, [`ArchivePart::finish`]
-//! verifies it, and [`unpack()`] extracts it safely. The crate is independent of hubs.
+//! Transfer of files between an agent and its caller. Each part is behind a feature:
+//!
+//! - `endpoint`: the two ends, which know no hub. [`pack()`] builds an archive, [`send`] and [`receive`] move it over a
+//!   data channel ([`rtc`]) or any other stream of bytes, [`unpack()`] extracts it safely.
+//! - `hub`: the hub's part ([`hub`]): whose a transfer is, and archives that pass through the hub.
 
-mod archive;
-mod bundle;
-mod changed;
-mod channel;
-mod digest;
-mod dir;
-mod excluded;
-mod limits;
-mod names;
-mod omitted;
-mod pack;
-mod part;
-pub mod rtc;
-mod single_file;
-mod transfer;
-mod tree;
-mod unpack;
-mod work;
-mod zip;
+#[cfg(feature = "endpoint")]
+mod endpoint;
+#[cfg(feature = "hub")]
+pub mod hub;
 
-pub use self::archive::Archive;
-pub use self::bundle::{Bundle, BundleReader};
-pub use self::changed::changed_since;
-pub use self::channel::{Channel, ChannelError, ChannelFrame};
-pub use self::dir::{Dir, starts_with};
-pub use self::excluded::is_build_output;
-pub use self::limits::ArchiveLimits;
-pub use self::names::NameList;
-pub use self::omitted::{OmitReason, OmittedEntries};
-pub use self::pack::{PackError, Packed, pack};
-pub use self::part::{ArchivePart, PartError, sweep_parts};
-pub use self::single_file::{SingleFile, save};
-pub use self::transfer::{TransferError, receive, send};
-pub use self::tree::InvalidEntryName;
-pub use self::unpack::{ConflictPolicy, UnpackError, Unpacked, unpack};
-pub use self::zip::InvalidArchive;
+#[cfg(feature = "endpoint")]
+pub use self::endpoint::*;

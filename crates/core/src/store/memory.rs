@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use self::outbox::Outbox;
 use super::{
     AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Receipt, RecordKey, RemoteRecord,
-    Reopened, Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord, TransferRecord,
+    Reopened, Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord,
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 
@@ -24,7 +24,6 @@ pub struct MemoryStore(Mutex<Inner>);
 struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
     remotes: BTreeMap<AgentId, RemoteRecord>,
-    transfers: BTreeMap<(AgentId, String), TransferRecord>,
     records: BTreeMap<Option<AgentId>, Vec<DoorRecord>>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
@@ -160,8 +159,7 @@ impl Store for MemoryStore {
         let mut inner = self.0.lock();
         inner.agents.remove(&id);
         inner.remotes.remove(&id);
-        inner.records.remove(&Some(id.clone()));
-        inner.transfers.retain(|(name, _), _| *name != id);
+        inner.records.remove(&Some(id));
         Receipt::ready(Ok(()))
     }
 
@@ -171,27 +169,6 @@ impl Store for MemoryStore {
 
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.0.lock().remotes.insert(record.id.clone(), record);
-        Receipt::ready(Ok(()))
-    }
-
-    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
-        let mut kept: Vec<_> = self.0.lock().transfers.values().cloned().collect();
-        let now = Timestamp::now();
-        kept.retain(|record| now < record.until);
-        kept.sort_by_key(|record| record.until);
-        Receipt::ready(Ok(kept))
-    }
-
-    fn save_transfer(&self, record: TransferRecord) -> Receipt {
-        let (now, transfers) = (Timestamp::now(), &mut self.0.lock().transfers);
-        transfers.retain(|_, known| now < known.until);
-        let key = (record.name.clone(), record.offer.transfer_id.clone());
-        transfers.insert(key, record);
-        Receipt::ready(Ok(()))
-    }
-
-    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
-        self.0.lock().transfers.remove(&(name, id));
         Receipt::ready(Ok(()))
     }
 

@@ -8,13 +8,14 @@ use std::{
 use jackfield_core::{entry::Entry, hub::Hub, principal::Principal};
 use jackfield_kit::{auth::Gatekeeper, outbound::OutboundError, tasks::Tasks};
 use jackfield_model::AgentId;
+use jackfield_transfer::hub::{ArchiveRelays, Transfers};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
     callbacks::{CallbackPolicy, CallbackRules},
-    files::{relays::ArchiveRelays, rules::FileRules},
+    files::rules::FileRules,
     lineage::Lineages,
     relay::requests::PlatformRequests,
     secret::{SharedSecret, SharedSecrets},
@@ -31,6 +32,8 @@ pub struct PlatformSettings {
     pub callbacks: Option<CallbackRules>,
     /// Rules for file transfers of the platform and all other callers.
     pub files: FileRules,
+    /// Registry of transfers; the default keeps transfers in memory only.
+    pub transfers: Arc<Transfers>,
 }
 
 /// The bridge door of a hub: the state shared by its sessions and HTTP handlers.
@@ -53,6 +56,8 @@ pub struct Bridge {
     pub(crate) signals: PendingSignals,
     /// Rules for file transfers.
     pub(crate) files: FileRules,
+    /// Transfers between agents and their callers.
+    pub(crate) transfers: Arc<Transfers>,
     /// Archives relayed through the hub.
     pub(crate) relays: Arc<ArchiveRelays>,
     /// State handed on between connections that resume each other.
@@ -129,6 +134,7 @@ impl Bridge {
     ) -> Arc<Self> {
         let limits = hub.limits();
         let (max_depth, max_chunk) = (limits.json_depth, limits.chunk.0);
+        hub.observe(platform.transfers.clone());
         Arc::new(Self {
             hub,
             gatekeeper,
@@ -142,6 +148,7 @@ impl Bridge {
             signals: PendingSignals::default(),
             relays: Arc::new(ArchiveRelays::new(platform.files.max_relayed)),
             files: platform.files,
+            transfers: platform.transfers,
             lineages: Lineages::default(),
             connections: Mutex::default(),
         })

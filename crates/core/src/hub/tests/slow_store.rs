@@ -10,7 +10,7 @@ use crate::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
         AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RecordKey, RemoteRecord,
-        Reopened, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        Reopened, TaskFilter, TaskRecord, TokenRecord,
     },
 };
 
@@ -202,15 +202,6 @@ impl Store for SlowStore {
     }
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.inner.save_remote(record)
-    }
-    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
-        self.inner.load_transfers()
-    }
-    fn save_transfer(&self, record: TransferRecord) -> Receipt {
-        self.inner.save_transfer(record)
-    }
-    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
-        self.inner.remove_transfer(name, id)
     }
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
         self.inner.load_records(door)
