@@ -34,7 +34,6 @@ use crate::{
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
-    files::Files,
     hub::Right,
     observer::Observers,
     pipe::{Levels, Pipe, Pushed},
@@ -127,8 +126,6 @@ pub struct Call {
     handle: OnceLock<Json>,
     /// Handle of the turn before, if the agent waited for this message.
     handle_before: Option<Json>,
-    /// Linked files, on the account of the owner; created on first use.
-    files: OnceLock<Arc<Files>>,
     answered: AtomicBool,
     /// Number of keepalives that the agent sent.
     pulses: AtomicU64,
@@ -231,7 +228,6 @@ impl Call {
             is_resumed,
             handle: OnceLock::new(),
             handle_before: draft.handle_before,
-            files: OnceLock::new(),
             answered: AtomicBool::new(has_reply),
             pulses: AtomicU64::new(0),
             acked: AtomicU64::new(acked),
@@ -367,12 +363,6 @@ impl Call {
             true => Failure::agent_left(),
             false => Failure::agent_left_silent(),
         }
-    }
-
-    /// Returns the linked files, for doors whose protocol knows only links.
-    pub fn files(&self) -> &Arc<Files> {
-        let owner = &self.principal.owner;
-        self.files.get_or_init(|| self.shared.files.of(owner))
     }
 
     /// Returns the agent that works on the call.

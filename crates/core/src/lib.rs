@@ -10,7 +10,6 @@ pub mod chain;
 mod clock;
 mod door;
 pub mod entry;
-pub mod files;
 pub mod gate;
 pub mod hub;
 pub mod inbox;

@@ -15,8 +15,7 @@ use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    budget::Budget, call::Call, files::Files, limits::Limits, metrics::Metrics,
-    observer::HubObservers, tap::Taps,
+    budget::Budget, call::Call, limits::Limits, metrics::Metrics, observer::HubObservers, tap::Taps,
 };
 
 /// State that the hub shares with its calls. The hub makes the call ids, so that a fast hash is safe for
@@ -31,8 +30,6 @@ pub struct Shared {
     pub taps: Arc<Taps>,
     /// Counters of the hub.
     pub metrics: Arc<Metrics>,
-    /// Linked files.
-    pub files: Arc<Files>,
     /// Observers of the whole hub.
     pub(crate) observers: HubObservers,
     /// All open calls, by id. A leaf lock: nothing else is locked under it.
@@ -51,7 +48,6 @@ impl Shared {
             budget: Arc::new(Budget::new(limits.pipes_total.0)),
             taps: Arc::new(Taps::new(&limits, metrics.clone())),
             metrics,
-            files: Arc::new(Files::new(&limits)),
             observers: HubObservers::default(),
             open_calls: Mutex::default(),
             ended: Notify::new(),

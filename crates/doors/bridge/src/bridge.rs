@@ -6,7 +6,7 @@ use std::{
 };
 
 use jackfield_core::{entry::Entry, hub::Hub, principal::Principal};
-use jackfield_kit::{auth::Gatekeeper, outbound::OutboundError, tasks::Tasks};
+use jackfield_kit::{auth::Gatekeeper, files::Files, outbound::OutboundError, tasks::Tasks};
 use jackfield_model::AgentId;
 use jackfield_transfer::hub::{ArchiveRelays, Transfers};
 use jiff::Timestamp;
@@ -34,6 +34,8 @@ pub struct PlatformSettings {
     pub files: FileRules,
     /// Registry of transfers; the default keeps transfers in memory only.
     pub transfers: Arc<Transfers>,
+    /// Files under links; without them, files given as bytes become `data:` URLs.
+    pub links: Option<Arc<Files>>,
 }
 
 /// The bridge door of a hub: the state shared by its sessions and HTTP handlers.
@@ -56,6 +58,8 @@ pub struct Bridge {
     pub(crate) signals: PendingSignals,
     /// Rules for file transfers.
     pub(crate) files: FileRules,
+    /// Files under links, since the protocol knows only links.
+    pub(crate) links: Arc<Files>,
     /// Transfers between agents and their callers.
     pub(crate) transfers: Arc<Transfers>,
     /// Archives relayed through the hub.
@@ -135,6 +139,7 @@ impl Bridge {
         let limits = hub.limits();
         let (max_depth, max_chunk) = (limits.json_depth, limits.chunk.0);
         hub.observe(platform.transfers.clone());
+        let links = platform.links.unwrap_or_else(|| Files::for_hub(&hub));
         Arc::new(Self {
             hub,
             gatekeeper,
@@ -148,6 +153,7 @@ impl Bridge {
             signals: PendingSignals::default(),
             relays: Arc::new(ArchiveRelays::new(platform.files.max_relayed)),
             files: platform.files,
+            links,
             transfers: platform.transfers,
             lineages: Lineages::default(),
             connections: Mutex::default(),

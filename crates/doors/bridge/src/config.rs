@@ -51,6 +51,7 @@ impl DoorConfig for Config {
             outbound,
             secrets,
             store,
+            files,
             ..
         } = context.clone();
         let transfers = Transfers::open(&store).await;
@@ -69,6 +70,7 @@ impl DoorConfig for Config {
             }),
             files: self.files.rules(),
             transfers: Arc::new(transfers),
+            links: Some(files),
         };
         let bridge = Bridge::with_platform(hub, gatekeeper, tasks, platform)
             .map_err(|error| DoorOpenError::new("cannot call the platform back", error))?;

@@ -14,6 +14,7 @@ use jackfield_core::{
     limits::Limits,
     metrics::{Level, Metrics},
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{AgentId, Failure, Reason};
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
@@ -82,6 +83,8 @@ pub(crate) struct TeamRegistry {
     theatre: Arc<FeedPool>,
     /// Teams declared in the configuration file.
     declared: RwLock<HashSet<AgentId>>,
+    /// Files under links, for the feeds.
+    pub(crate) files: Arc<Files>,
     /// Number of sweeps of the hub.
     sweeps: AtomicU64,
     /// Metric of the bytes held by all feeds.
@@ -91,8 +94,9 @@ pub(crate) struct TeamRegistry {
 }
 
 impl TeamRegistry {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, files: Arc<Files>) -> Self {
         Self {
+            files,
             teams: RwLock::default(),
             solo: RwLock::default(),
             theatre: Arc::default(),

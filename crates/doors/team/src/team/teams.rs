@@ -22,6 +22,7 @@ use jackfield_core::{
     principal::{Principal, Who},
     store::{Receipt, Store, StoreError},
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{AgentId, Failure, Reason};
 use jiff::Timestamp;
 
@@ -50,7 +51,17 @@ pub struct Teams {
 impl Teams {
     /// Opens a [`Hub`] on a store, with the stored teams as its resolver. Replaces [`Hub::open`].
     pub async fn open(store: Arc<dyn Store>, limits: Limits) -> Result<Self, StoreError> {
-        let registry = Arc::new(TeamRegistry::new(&limits));
+        let files = Arc::new(Files::new(&limits));
+        Self::open_with(store, limits, files).await
+    }
+
+    /// Opens a hub with teams whose events link to `files`.
+    pub async fn open_with(
+        store: Arc<dyn Store>,
+        limits: Limits,
+        files: Arc<Files>,
+    ) -> Result<Self, StoreError> {
+        let registry = Arc::new(TeamRegistry::new(&limits, files));
         for record in record::load(&*store).await? {
             registry.insert(record, &limits);
         }

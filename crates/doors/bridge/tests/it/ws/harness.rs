@@ -90,6 +90,7 @@ impl Door {
             callbacks: None,
             files,
             transfers: Arc::new(transfers),
+            links: None,
         };
         let bridge = Bridge::with_platform(hub.clone(), gatekeeper, tasks.clone(), platform);
         let bridge = bridge.unwrap();

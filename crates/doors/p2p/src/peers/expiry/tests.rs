@@ -8,7 +8,7 @@ use jackfield_core::{
     limits::Limits,
     store::{Store, memory::MemoryStore},
 };
-use jackfield_kit::tasks::Tasks;
+use jackfield_kit::{files::Files, tasks::Tasks};
 use jackfield_model::AgentId;
 use jackfield_peer::{
     Multiaddr,
@@ -46,7 +46,12 @@ async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, PeerTracker) {
         hub.clone(),
         node,
         registry,
-        HubHost::new(hub.clone(), HandoffTerms::default(), []),
+        HubHost::new(
+            hub.clone(),
+            Files::for_hub(&hub),
+            HandoffTerms::default(),
+            [],
+        ),
         known,
         tasks,
         false,

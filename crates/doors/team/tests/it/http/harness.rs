@@ -13,6 +13,7 @@ use jackfield_core::{
 pub(crate) use jackfield_kit::testing::{Scripted, SseReader};
 use jackfield_kit::{
     auth::{Gatekeeper, Ingress},
+    files::Files,
     server::Server,
     tasks::Tasks,
     testing::{Manner, SOON, spec},
@@ -49,10 +50,12 @@ impl Running {
         let teams = teams.await.unwrap();
         let hub = teams.hub().clone();
         let tasks = Tasks::new();
+        let files = Files::for_hub(&hub);
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let (own, mut api) = jackfield_own::router(OwnState {
             hub: hub.clone(),
             gatekeeper: gatekeeper.clone(),
+            files: files.clone(),
             version: "1.2.3",
             stop: tasks.stop_token().clone(),
         });

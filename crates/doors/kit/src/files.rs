@@ -1,4 +1,5 @@
-//! [`Files`]: files that came as bytes, for readers whose protocol knows only links. The hub keeps them in memory for a while and serves them under a link that cannot be guessed: the link is signed, and expires.
+//! [`Files`]: files that came as bytes, for readers whose protocol knows only links. The hub keeps them in memory for a
+//! while and serves them under a link that cannot be guessed: the link is signed, and expires.
 //!
 //! If the files do not fit, the owner that holds most loses its oldest.
 //!
@@ -16,18 +17,20 @@ use std::{
     time::Duration,
 };
 
+use jackfield_core::{
+    call::Call, hub::Hub, limits::Limits, observer::HubObserver, principal::Principal,
+    store::TaskRecord,
+};
+use jackfield_model::{File, FileSource, Owner};
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use self::cache::FileCache;
 pub use self::{
     held::{Pieces, ServedFile},
     key::FileKey,
 };
-use jackfield_model::{File, FileSource, Owner};
-
-use crate::limits::Limits;
-
 /// Path below the hub's address that serves the files.
 const PATH: &str = "/v1/files";
 
@@ -87,6 +90,29 @@ impl Files {
         Self {
             kept: Arc::new(kept),
             owner: None,
+        }
+    }
+
+    /// Creates the linked files of a hub, without an address. The hub's sweep drops expired ones.
+    pub fn for_hub(hub: &Hub) -> Arc<Self> {
+        let files = Arc::new(Self::new(hub.limits()));
+        hub.observe(files.clone());
+        files
+    }
+
+    /// Returns a handle whose new links count for the owner of the principal that makes `call`.
+    pub fn of_call(&self, call: &Call) -> Arc<Self> {
+        self.of(&call.principal.owner)
+    }
+
+    /// Returns a handle whose new links count for the owner of the principal that started `task`.
+    pub fn of_task(&self, task: &TaskRecord) -> Arc<Self> {
+        match Principal::from_key(&task.principal) {
+            Some(principal) => self.of(&principal.owner),
+            None => Arc::new(Self {
+                kept: self.kept.clone(),
+                owner: None,
+            }),
         }
     }
 
@@ -168,8 +194,14 @@ impl Files {
     }
 
     /// Drops files whose links have all expired.
-    pub(crate) fn expire(&self, now: Timestamp) {
+    fn expire(&self, now: Timestamp) {
         self.kept.cache.lock().expire(now.as_second());
+    }
+}
+
+impl HubObserver for Files {
+    fn sweep(&self, _: Instant) {
+        self.expire(Timestamp::now());
     }
 }
 

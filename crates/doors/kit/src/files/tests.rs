@@ -1,11 +1,11 @@
 //! Links are made, followed, forged, outlived and pushed out, at times that the tests choose.
 
-use super::*;
-use crate::{
-    hub::Hub,
+use jackfield_core::{
     store::memory::MemoryStore,
     units::{Size, Span},
 };
+
+use super::*;
 
 const BASE: &str = "https://hub.example/base/";
 
@@ -95,13 +95,14 @@ async fn the_hub_itself_drops_what_has_ended() {
     };
     let hub = Hub::open(Arc::new(MemoryStore::default()), limits).await;
     let hub = hub.unwrap();
-    hub.files().serve_at(BASE, FileKey::new("key"));
+    let files = Files::for_hub(&hub);
+    files.serve_at(BASE, FileKey::new("key"));
     let now = Timestamp::now();
     let ended = now - Duration::from_secs(61);
-    hub.files().link_at(&file("old", "aGk="), ended).unwrap();
-    hub.files().link_at(&file("new", "aGk="), now).unwrap();
+    files.link_at(&file("old", "aGk="), ended).unwrap();
+    files.link_at(&file("new", "aGk="), now).unwrap();
     hub.sweep(tokio::time::Instant::now());
-    assert_eq!(hub.files().kept.cache.lock().used(), held("new").weight());
+    assert_eq!(files.kept.cache.lock().used(), held("new").weight());
 }
 
 fn held(name: &str) -> ServedFile {
