@@ -88,9 +88,14 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         callbacks::signing_key(config)?,
     );
     let linked = Arc::new(Files::new(&config.limits));
-    let teams = Teams::open_with(store.clone(), config.limits.clone(), linked.clone())
-        .await
-        .context("cannot read the database")?;
+    let teams = Teams::open_with(
+        store.clone(),
+        config.limits.clone(),
+        config.team_limits.clone(),
+        linked.clone(),
+    )
+    .await
+    .context("cannot read the database")?;
     let hub = teams.hub().clone();
     let proof_key = proof_key(&hub, config).await?;
     hub.observe(linked.clone());
