@@ -18,9 +18,10 @@ const PEER: &str = "jackfield-peer";
 const REGISTRY: &str = "jackfield-registry";
 const SIDECAR: &str = "jackfield-sidecar";
 const P2P: &str = "jackfield-p2p";
+const BRIDGE: &str = "jackfield-bridge";
 const A2A: &str = "jackfield-a2a";
 const SDK: &str = "jackfield-sdk";
-const FILES: &str = "jackfield-files";
+const TRANSFER: &str = "jackfield-transfer";
 const CONNECT: &str = "jackfield-connect";
 const STORE: &str = "jackfield-store";
 
@@ -35,7 +36,7 @@ const RESERVED: [(&str, &str, &str); 3] = [
 ];
 
 /// Workspace crates that a package may use only as optional dependencies: (package; the crates; reason).
-const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
+const BEHIND_FEATURES: [(&str, &[&str], &str); 3] = [
     (
         SDK,
         &[CORE, KIT, A2A],
@@ -45,6 +46,11 @@ const BEHIND_FEATURES: [(&str, &[&str], &str); 2] = [
         CONNECT,
         &[CORE, A2A],
         "connect has a hub of its own only to dial A2A servers: make it an optional dependency",
+    ),
+    (
+        TRANSFER,
+        &[CORE, KIT],
+        "the ends of a transfer know no hub: make it an optional dependency",
     ),
 ];
 
@@ -134,9 +140,9 @@ fn allowed_dependencies(package: &Package) -> Option<(&'static [&'static str], &
     match package.name.as_str() {
         MODEL | WIRE => Some((&[], "model and wire know no other crate of ours")),
         CORE => Some((&[MODEL], "the core knows the model only")),
-        FILES => Some((
-            &[],
-            "files knows archives and channels, and no crate of ours",
+        TRANSFER => Some((
+            &[MODEL, CORE, KIT],
+            "transfer knows the model, and behind its feature core and kit",
         )),
         KIT => Some((&[MODEL, CORE], "the kit knows model and core only")),
         STORE => Some((&[MODEL, CORE], "the store knows model and core only")),
@@ -145,8 +151,8 @@ fn allowed_dependencies(package: &Package) -> Option<(&'static [&'static str], &
             "the SDK knows model and wire, and behind its features core, kit and the A2A door",
         )),
         CONNECT => Some((
-            &[MODEL, SDK, WIRE, KIT, FILES, CORE, A2A],
-            "connect knows model, the SDK, wire, kit and files, and behind its feature core and the A2A door",
+            &[MODEL, SDK, WIRE, KIT, TRANSFER, CORE, A2A],
+            "connect knows model, the SDK, wire, kit and transfer, and behind its feature core and the A2A door",
         )),
         PEER => Some((
             &[MODEL, WIRE, KIT],
@@ -163,6 +169,10 @@ fn allowed_dependencies(package: &Package) -> Option<(&'static [&'static str], &
         P2P => Some((
             &[MODEL, CORE, KIT, PEER, REGISTRY, SIDECAR],
             "the p2p door knows model, core, kit, the peer, the registry and the sidecar only",
+        )),
+        BRIDGE => Some((
+            &[MODEL, CORE, WIRE, KIT, TRANSFER],
+            "the bridge door knows model, core, wire, kit and transfer only",
         )),
         _ if package.folder.starts_with(DOORS) => Some((
             &[MODEL, CORE, WIRE, KIT],
@@ -284,7 +294,7 @@ mod tests {
             ),
             package("crates/store", STORE, &[CORE, "rusqlite"]),
             package("crates/sdk", SDK, &[WIRE, "tokio"]),
-            package("crates/files", FILES, &["str0m", "tokio"]),
+            package("crates/transfer", TRANSFER, &["str0m", "tokio"]),
             package(
                 "crates/jackfield",
                 "jackfield",
@@ -363,12 +373,36 @@ mod tests {
     }
 
     #[test]
-    fn files_knows_nobody() {
-        let packages = with(package("crates/files", FILES, &["tokio", WIRE]));
+    fn transfer_knows_the_model_and_a_hub_behind_its_feature_only() {
+        let transfer = |dependencies: &[&str], optional: &[&str]| Package {
+            optional: optional.iter().map(|&name| name.to_owned()).collect(),
+            ..package(
+                "crates/transfer",
+                TRANSFER,
+                &[dependencies, optional].concat(),
+            )
+        };
+        let packages = with(transfer(&[MODEL], &[CORE, KIT]));
+        assert_eq!(broken_rules(&packages, ""), [""; 0]);
+        let packages = with(transfer(&["tokio", WIRE, CORE], &[]));
         assert_eq!(
             broken_rules(&packages, ""),
             [
-                "jackfield-files -> jackfield-wire: files knows archives and channels, and no crate of ours"
+                "jackfield-transfer -> jackfield-wire: transfer knows the model, and behind its feature core and kit",
+                "jackfield-transfer -> jackfield-core: the ends of a transfer know no hub: make it an optional dependency",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_bridge_door_alone_knows_the_transfers() {
+        let packages = with(package("crates/doors/bridge", BRIDGE, &[KIT, TRANSFER]));
+        assert_eq!(broken_rules(&packages, ""), [""; 0]);
+        let packages = with(package("crates/doors/own", "jackfield-own", &[TRANSFER]));
+        assert_eq!(
+            broken_rules(&packages, ""),
+            [
+                "jackfield-own -> jackfield-transfer: a door knows model, core, wire and kit only, never another door"
             ]
         );
     }
@@ -428,7 +462,7 @@ mod tests {
     #[test]
     fn connect_knows_no_door_but_the_one_that_dials_and_that_behind_its_feature() {
         let connect = |dependencies: &[&str], optional: &[&str]| {
-            let all: Vec<&str> = [&[SDK, WIRE, KIT, FILES], dependencies, optional].concat();
+            let all: Vec<&str> = [&[SDK, WIRE, KIT, TRANSFER], dependencies, optional].concat();
             Package {
                 optional: optional.iter().map(|&name| name.to_owned()).collect(),
                 ..package("crates/connect", CONNECT, &all)
@@ -441,7 +475,7 @@ mod tests {
             broken_rules(&packages, ""),
             [
                 "jackfield-connect -> jackfield-a2a: connect has a hub of its own only to dial A2A servers: make it an optional dependency",
-                "jackfield-connect -> jackfield-own: connect knows model, the SDK, wire, kit and files, and behind its feature core and the A2A door",
+                "jackfield-connect -> jackfield-own: connect knows model, the SDK, wire, kit and transfer, and behind its feature core and the A2A door",
             ]
         );
     }

@@ -16,8 +16,8 @@ use std::{
     time::Duration,
 };
 
-use jackfield_files::Dir;
 use jackfield_sdk::{FileSource, HubAddress, Message};
+use jackfield_transfer::Dir;
 use parking_lot::RwLock;
 use tokio::{io::AsyncWriteExt as _, time::timeout};
 

@@ -17,11 +17,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{
-    ArchiveLimits, ArchiveOffer, ArchivePart, Packed, changed_since, pack, rtc::SignalKind,
-};
 use jackfield_kit::tasks::Tasks;
+use jackfield_model::Offer;
 use jackfield_sdk::{CallerSignal, Hub, Reply, ReplyError, Signaller};
+use jackfield_transfer::{
+    ArchiveLimits, ArchivePart, Packed, changed_since, pack, rtc::SignalKind,
+};
 use jackfield_wire::bridge::{SAFE_CLIENT_ID_RULE, is_safe_client_id};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -203,7 +204,7 @@ impl FileTransfers {
         let line = TransferSignalling::new(&signal, signaller, mpsc::channel(1).1);
         let offer = signal
             .payload
-            .and_then(|text| serde_json::from_str::<ArchiveOffer>(&text).ok());
+            .and_then(|text| serde_json::from_str::<Offer>(&text).ok());
         let Some(offer) = offer.filter(|offer| offer.transfer_id == signal.transfer_id) else {
             return line.failed("the offer of the files cannot be read");
         };

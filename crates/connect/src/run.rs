@@ -5,8 +5,8 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::SystemTime};
 
-use jackfield_files::sweep_parts;
 use jackfield_sdk::{Agent, AgentFailure, Error, Hub, HubAddress, Message, Reply};
+use jackfield_transfer::sweep_parts;
 use tracing::warn;
 
 use crate::{

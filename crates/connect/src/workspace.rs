@@ -11,8 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jackfield_files::{Dir, is_build_output, starts_with};
 use jackfield_sdk::AgentFailure;
+use jackfield_transfer::{Dir, is_build_output, starts_with};
 use jackfield_wire::bridge::is_safe_client_id;
 
 /// Parent of the client folders, named as in the published bridge client.

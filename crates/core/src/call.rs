@@ -24,8 +24,8 @@ pub use self::{
     caller_handle::{CallerHandle, Replies, Reply},
 };
 use jackfield_model::{
-    AgentId, Answer, Ask, CallId, End, Event, Failure, Input, Json, Message, Offer, Reason,
-    RequestId, SessionId, TaskId,
+    AgentId, Answer, Ask, CallId, End, Event, Failure, Input, Json, Message, Reason, RequestId,
+    SessionId, TaskId,
 };
 
 use crate::{
@@ -34,7 +34,6 @@ use crate::{
     chain::Chain,
     clock::{Clock, Progress},
     entry::Entry,
-    files::Files,
     hub::Right,
     observer::Observers,
     pipe::{Levels, Pipe, Pushed},
@@ -127,8 +126,6 @@ pub struct Call {
     handle: OnceLock<Json>,
     /// Handle of the turn before, if the agent waited for this message.
     handle_before: Option<Json>,
-    /// Linked files, on the account of the owner; created on first use.
-    files: OnceLock<Arc<Files>>,
     answered: AtomicBool,
     /// Number of keepalives that the agent sent.
     pulses: AtomicU64,
@@ -231,7 +228,6 @@ impl Call {
             is_resumed,
             handle: OnceLock::new(),
             handle_before: draft.handle_before,
-            files: OnceLock::new(),
             answered: AtomicBool::new(has_reply),
             pulses: AtomicU64::new(0),
             acked: AtomicU64::new(acked),
@@ -369,12 +365,6 @@ impl Call {
         }
     }
 
-    /// Returns the linked files, for doors whose protocol knows only links.
-    pub fn files(&self) -> &Arc<Files> {
-        let owner = &self.principal.owner;
-        self.files.get_or_init(|| self.shared.files.of(owner))
-    }
-
     /// Returns the agent that works on the call.
     pub fn agent(&self) -> &Arc<Entry> {
         &self.entry
@@ -448,11 +438,9 @@ impl Call {
         taps.see(&self.target, owner, Some(self.id), ended);
         self.close_asks();
         self.input.end((), true);
-        if let End::Done(done) = &end
-            && let Some(offer) = &done.file_transfer_offer
-        {
-            self.note_offer(offer);
-        }
+        self.shared
+            .observers
+            .tell(|observer| observer.ending(self, &end));
         let told = self.observers.is_some().then(|| end.clone());
         self.reply.end_marked(end, discard, seq);
         // The pipe is closed: observers have seen every accepted event.
@@ -482,18 +470,6 @@ impl Call {
         }
         self.shared.metrics.overrun();
         End::Failed(self.unread())
-    }
-
-    /// Registers the offered transfer for the caller before any reader sees the offer. An unreadable offer is
-    /// passed on all the same, but cannot be fetched through the hub.
-    fn note_offer(&self, offer: &Json) {
-        let Some(offer) = Offer::read(offer.get()) else {
-            tracing::debug!(call = %self.id, agent = %self.target, "an offer of files that cannot be meant");
-            return;
-        };
-        let transfers = &self.shared.transfers;
-        let (agent, called) = (&self.target, &self.addressed);
-        transfers.offered(agent, called, &self.principal, offer, Instant::now());
     }
 
     /// Makes `child` end when this call is cancelled or fails. Returns false if this call was cancelled or

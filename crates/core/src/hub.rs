@@ -7,7 +7,7 @@
 //! | [`Hub::tasks`] | [`TaskRegistry`]: durable calls, their delivery, their log and their followers |
 //! | [`Hub::tokens`] | [`Tokens`]: tokens and what they allow |
 //! | [`Hub::taps`] | [`Taps`]: observers of agents |
-//! | [`Hub::callbacks`], [`Hub::files`], [`Hub::transfers`] | callbacks of tasks, linked files, transfers between agents and callers |
+//! | [`Hub::callbacks`] | [`Callbacks`]: callbacks of tasks |
 //!
 //! Tasks use calls and agents, calls use agents, and never the other way round. The hub itself only starts, sweeps and stops
 //! them all. Doors call it; it calls nothing but links. The order of its locks stands in `docs/architecture.md`, "Locks".
@@ -38,18 +38,16 @@ pub(crate) use self::{
 use jackfield_model::{Failure, Reason};
 
 use crate::{
-    files::Files,
     limits::Limits,
     metrics::Metrics,
+    observer::HubObserver,
     outbox::Callbacks,
-    principal::Principal,
     resolver::Resolver,
     shared::Shared,
-    store::{Store, StoreError, TaskRecord},
+    store::{Store, StoreError},
     tap::Taps,
     task::{LiveTasks, TaskRegistry},
     token::Tokens,
-    transfers::Transfers,
 };
 
 /// Time for the store, besides the grace, when the hub stops.
@@ -104,8 +102,6 @@ impl Hub {
             (agents.clone(), calls.clone(), tokens.clone()),
             live_tasks,
         );
-        let transfers = store.load_transfers().await?;
-        shared.transfers.keep_in(&store, transfers, Instant::now());
         if let Some(resolver) = &resolver {
             resolver.opened(&agents);
         }
@@ -150,22 +146,9 @@ impl Hub {
         self.0.tasks.callbacks()
     }
 
-    /// Returns the files that have a link.
-    pub fn files(&self) -> &Arc<Files> {
-        &self.0.shared.files
-    }
-
-    /// Returns the files that have a link; new links count for the owner of the principal that started `task`.
-    pub fn files_of(&self, task: &TaskRecord) -> Arc<Files> {
-        match Principal::from_key(&task.principal) {
-            Some(principal) => self.files().of(&principal.owner),
-            None => self.files().clone(),
-        }
-    }
-
-    /// Returns the transfers between agents and their callers.
-    pub fn transfers(&self) -> &Transfers {
-        &self.0.shared.transfers
+    /// Adds an observer of all calls and agents.
+    pub fn observe(&self, observer: Arc<dyn HubObserver>) {
+        self.0.shared.observers.add(observer);
     }
 
     /// Returns the limits.

@@ -1,4 +1,5 @@
-//! Every limit of the hub in one place, each with its reason. All of them are configurable under `[limits]`.
+//! The limits of the hub, each with its reason. All of them are configurable under `[limits]`; limits of a single door stand
+//! with the door.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,7 @@ pub struct Limits {
     /// Largest end of a bridge agent's answer, which repeats its chunks. Four times a frame, since the hub
     /// holds it in memory only to drop the repetition.
     pub frame_of_end: Size,
-    /// Largest text of one chunk. Larger chunks of bridge agents are split, those of Agora agents refused.
+    /// Largest text of one chunk. Doors split larger chunks or refuse them, as their protocol allows.
     pub chunk: Size,
     /// Deepest nesting of JSON: beyond any agent's need, within every parser's limit.
     pub json_depth: usize,
@@ -112,19 +113,6 @@ pub struct Limits {
     pub files_total: Size,
     /// Time for which a link to a file works: enough to fetch the file, not to publish it.
     pub file_link: Span,
-    /// Bytes that a team's run keeps for lagging viewers; beyond that they miss events. Enough for a burst of
-    /// 100,000.
-    pub team_ring: Size,
-    /// Bytes that a team's run keeps for new and returning viewers: some thousand events.
-    pub team_tail: Size,
-    /// Bytes of all runs together beyond which each keeps only a little.
-    pub team_rings: Size,
-    /// Time without activity after which a team's run is over and forgotten.
-    pub team_rest: Span,
-    /// Largest number of members per team.
-    pub team_members: usize,
-    /// Largest number of tasks on a team's board.
-    pub board_tasks: usize,
     /// Bytes that an observer may lag before it misses events.
     pub tap: Size,
     /// Grace period for open calls when the hub stops.
@@ -197,12 +185,6 @@ impl Default for Limits {
             followers: 16,
             files_total: Size::mib(256),
             file_link: Span::secs(3600),
-            team_ring: Size::mib(192),
-            team_tail: Size::mib(4),
-            team_rings: Size::mib(512),
-            team_rest: Span::secs(600),
-            team_members: 64,
-            board_tasks: 1000,
             tap: Size::mib(1),
             stop_grace: Span::secs(10),
             input_total: Size::mib(256),

@@ -1,9 +1,13 @@
-//! [`CallObserver`]: the extension point for following single calls. A [`Resolver`](crate::resolver::Resolver) attaches observers when a call is opened. Calls without observers pay one check of an `Option`.
+//! The extension points for others: [`CallObserver`] follows single calls, [`HubObserver`] all calls and agents of a hub.
+//!
+//! A [`Resolver`](crate::resolver::Resolver) attaches a [`CallObserver`] when a call is opened; calls without observers
+//! pay one check of an `Option`. A [`HubObserver`] is attached by [`Hub::observe`](crate::hub::Hub::observe).
 
 use std::sync::Arc;
 
-use jackfield_model::{Answer, Ask, End, Event};
-use parking_lot::Mutex;
+use jackfield_model::{AgentId, Answer, Ask, End, Event};
+use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
 
 use crate::{call::Call, pipe::Pushed};
 
@@ -75,5 +79,39 @@ impl Observers {
 fn each(observers: &mut [Box<dyn CallObserver>], mut tell: impl FnMut(&mut dyn CallObserver)) {
     for observer in observers {
         tell(&mut **observer);
+    }
+}
+
+/// Observes all calls and agents of a hub, from [`Hub::observe`](crate::hub::Hub::observe) on.
+///
+/// The methods may be called under locks of the hub. An implementation must not wait, block on I/O, or use the hub
+/// or the call other than to read the call's fields. It may take locks of its own, and hand writes to the store.
+pub trait HubObserver: Send + Sync + std::fmt::Debug {
+    /// Reports the end of a call before any reader of the reply sees the end.
+    fn ending(&self, _call: &Call, _end: &End) {}
+
+    /// Reports that an agent is forgotten, right before the store forgets the agent and the records about it.
+    fn forgotten(&self, _agent: &AgentId) {}
+
+    /// Called every second.
+    fn sweep(&self, _now: Instant) {}
+}
+
+/// The observers of a hub. A leaf lock: observers are told after its release.
+#[derive(Debug, Default)]
+pub(crate) struct HubObservers(RwLock<Arc<[Arc<dyn HubObserver>]>>);
+
+impl HubObservers {
+    pub(crate) fn add(&self, observer: Arc<dyn HubObserver>) {
+        let mut all = self.0.write();
+        *all = all.iter().cloned().chain([observer]).collect();
+    }
+
+    /// Reports to all observers, in the order in which they were added.
+    pub(crate) fn tell(&self, tell: impl Fn(&dyn HubObserver)) {
+        let all = self.0.read().clone();
+        for observer in &*all {
+            tell(&**observer);
+        }
     }
 }

@@ -142,9 +142,9 @@ pub enum Who {
     Person,
     /// An agent.
     Agent(AgentId),
-    /// The platform behind the bridge's relay API.
+    /// A service that calls on behalf of its own users.
     Platform,
-    /// A libp2p peer, by its peer id.
+    /// A node of another network, by its id there.
     Peer(Arc<str>),
 }
 
@@ -204,8 +204,8 @@ impl Principal {
         }
     }
 
-    /// Returns the platform behind the bridge's relay API, which proved its secret: it may call any agent,
-    /// and is no administrator.
+    /// Returns the platform, a service that calls on behalf of its own users and proved its secret: it may call
+    /// any agent, and is no administrator.
     pub fn platform() -> Self {
         let grant = Arc::new(Grant {
             scopes: Scopes {

@@ -15,8 +15,7 @@ use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    budget::Budget, call::Call, files::Files, limits::Limits, metrics::Metrics, tap::Taps,
-    transfers::Transfers,
+    budget::Budget, call::Call, limits::Limits, metrics::Metrics, observer::HubObservers, tap::Taps,
 };
 
 /// State that the hub shares with its calls. The hub makes the call ids, so that a fast hash is safe for
@@ -31,10 +30,8 @@ pub struct Shared {
     pub taps: Arc<Taps>,
     /// Counters of the hub.
     pub metrics: Arc<Metrics>,
-    /// Linked files.
-    pub files: Arc<Files>,
-    /// Transfers between agents and their callers.
-    pub transfers: Transfers,
+    /// Observers of the whole hub.
+    pub(crate) observers: HubObservers,
     /// All open calls, by id. A leaf lock: nothing else is locked under it.
     pub(crate) open_calls: Mutex<HashMap<CallId, Arc<Call>, FxBuildHasher>>,
     /// Notified of every ended call, after its removal from the table.
@@ -51,8 +48,7 @@ impl Shared {
             budget: Arc::new(Budget::new(limits.pipes_total.0)),
             taps: Arc::new(Taps::new(&limits, metrics.clone())),
             metrics,
-            files: Arc::new(Files::new(&limits)),
-            transfers: Transfers::default(),
+            observers: HubObservers::default(),
             open_calls: Mutex::default(),
             ended: Notify::new(),
             readers: TaskTracker::new(),

@@ -15,13 +15,12 @@ pub use self::{
     receipt::{Receipt, StoreError},
     task::{Reopened, TaskFilter, TaskOrder, TaskRecord, TaskState},
 };
-use jackfield_model::{AgentId, CallbackId, Json, Offer, Owner, TaskId, TokenId};
+use jackfield_model::{AgentId, CallbackId, Json, Owner, TaskId, TokenId};
 
 use crate::{
     agent::{Profile, Settings, Share},
     outbox::{NewCallback, OutboxRow, Settled},
     principal::Whose,
-    transfers::Toward,
 };
 
 /// Stored state of an agent.
@@ -60,49 +59,29 @@ pub struct RemoteRecord {
     pub added_at: Timestamp,
 }
 
-/// Stored state of a peer of the p2p door.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeerRecord {
-    /// Peer id.
-    pub id: String,
-    /// Address for keeping a connection to the peer.
-    pub address: Option<String>,
-    /// Whether the peer is refused.
-    pub is_blocked: bool,
-    /// Last time that the peer was connected with agents, if any of its agents is still known.
-    pub seen_at: Option<Timestamp>,
-}
-
-/// A transfer, as [`Transfers`](crate::transfers::Transfers) stores it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransferRecord {
-    /// Name that the transfer is found by: the agent, or an id that stands for the agent.
-    pub name: AgentId,
-    /// Agent that has or gets the archive.
-    pub agent: AgentId,
-    /// Caller, if the caller is an agent.
-    pub peer: Option<AgentId>,
-    /// [`Principal::key`](crate::principal::Principal::key) of the caller.
-    pub caller: String,
-    /// Direction of the archive.
-    pub toward: Toward,
-    /// Description of the archive.
-    pub offer: Offer,
-    /// Time at which the transfer is forgotten.
-    pub until: Timestamp,
-}
-
-/// A record of a door for one of its agents. Opaque to the store, which forgets it with the agent.
+/// A record of a door. Opaque to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoorRecord {
-    /// Door that owns the record.
+    /// Door, or other part of the hub, that owns the record.
     pub door: String,
-    /// Agent that the record is about.
-    pub agent: AgentId,
+    /// Agent that the record is about; the store forgets the record with the agent. `None` for a record about
+    /// no agent.
+    pub agent: Option<AgentId>,
     /// Key of the record among the door's records for this agent.
     pub key: String,
     /// Content of the record.
     pub value: Json,
+}
+
+/// Name of a [`DoorRecord`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordKey {
+    /// See [`DoorRecord::door`].
+    pub door: String,
+    /// See [`DoorRecord::agent`].
+    pub agent: Option<AgentId>,
+    /// See [`DoorRecord::key`].
+    pub key: String,
 }
 
 /// Stored state of a token; never the token itself.
@@ -156,26 +135,15 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Writes how an agent is dialled, new or changed; synced to disk. [`Store::remove_agent`] forgets it.
     fn save_remote(&self, record: RemoteRecord) -> Receipt;
 
-    /// Loads all known peers, by id, at start.
-    fn load_peers(&self) -> Receipt<Vec<PeerRecord>>;
-    /// Writes a peer, new or changed; synced to disk.
-    fn save_peer(&self, record: PeerRecord) -> Receipt;
-    /// Forgets a peer.
-    fn remove_peer(&self, id: String) -> Receipt;
-
-    /// Loads all unexpired transfers, oldest first, at start.
-    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>>;
-    /// Writes a transfer, new or changed, in the next batch, and removes expired ones.
-    /// [`Store::remove_agent`] forgets the transfers under its name.
-    fn save_transfer(&self, record: TransferRecord) -> Receipt;
-    /// Forgets a transfer under `name`.
-    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt;
-
-    /// Loads all records of a door, by agent, and for each agent in the order of their first write; at start.
+    /// Loads all records of a door, at start: first those about no agent, then by agent. Records of one agent
+    /// are in the order of their first write.
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>>;
-    /// Writes records of doors, new or changed, in one transaction, and leaves other records alone; synced to
-    /// disk. Records for unknown agents are not written. [`Store::remove_agent`] forgets the records.
-    fn save_records(&self, records: Vec<DoorRecord>) -> Receipt;
+    /// Writes records of doors, new or changed, in one transaction, and leaves other records alone; `sync`
+    /// waits for the disk. Records for unknown agents are not written. [`Store::remove_agent`] forgets the
+    /// records of the agent.
+    fn save_records(&self, records: Vec<DoorRecord>, sync: bool) -> Receipt;
+    /// Forgets records of doors in one transaction; `sync` waits for the disk. Ignores unknown records.
+    fn remove_records(&self, keys: Vec<RecordKey>, sync: bool) -> Receipt;
 
     /// Loads all tokens, at start.
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>>;

@@ -24,9 +24,8 @@ const DEAD_KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// may be many over time.
 const DEAD_MAX: usize = 1000;
 
-/// Prefix of a token that stands for one agent. The published client of the Agent Mesh Bridge Protocol takes
-/// only tokens with this prefix. The prefix is part of the token, as the other one is: a token has one
-/// spelling.
+/// Prefix of a token that stands for one agent. Some published programs for agents take only tokens with this
+/// prefix. The prefix is part of the token, as the other one is: a token has one spelling.
 pub const AGENT_PREFIX: &str = "ah_";
 
 /// A new token: shown once, then only its hash is known.
@@ -368,7 +367,7 @@ mod tests {
             .unwrap();
         assert!(
             new.secret.starts_with("ah_"),
-            "published clients of the bridge take no other"
+            "some published programs take no other"
         );
         let TokenLookup::Valid(principal) = tokens.look_up(&new.secret) else {
             panic!("not valid")

@@ -15,6 +15,7 @@ use jackfield_core::{hub::Hub, principal::Scopes, store::Store, token::TokenLook
 use jackfield_kit::{
     auth::Gatekeeper,
     door::{self, DoorContext, ReloadSecrets, SecretStore},
+    files::Files,
     guard::{Guard, HostRules},
     outbox::Courier,
     server::{Server, ServerLimits},
@@ -86,12 +87,19 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         callbacks::outbound(config)?,
         callbacks::signing_key(config)?,
     );
-    let teams = Teams::open(store.clone(), config.limits.clone())
-        .await
-        .context("cannot read the database")?;
+    let linked = Arc::new(Files::new(&config.limits));
+    let teams = Teams::open_with(
+        store.clone(),
+        config.limits.clone(),
+        config.team_limits.clone(),
+        linked.clone(),
+    )
+    .await
+    .context("cannot read the database")?;
     let hub = teams.hub().clone();
     let proof_key = proof_key(&hub, config).await?;
-    files::enable_links(&hub, config, addr)?;
+    hub.observe(linked.clone());
+    files::enable_links(&linked, config, addr)?;
     let gatekeeper = Gatekeeper::new(hub.clone(), config.trust());
     let gatekeeper = match exposure::proxy_warning(config, addr) {
         Some(warning) => gatekeeper.with_proxy_warning(warning),
@@ -103,6 +111,7 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         tasks: Tasks::new(),
         outbound: outbound.clone(),
         allow_private_outbound: config.allow_private_outbound,
+        files: linked,
         store: store.clone() as Arc<dyn Store>,
         secrets: Arc::new(DataDirSecrets(config.data_dir.clone())),
         address: door::HubEndpoint {

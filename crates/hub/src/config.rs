@@ -25,11 +25,22 @@ pub use jackfield_a2a::{Config as A2aConfig, RemoteConfig};
 pub use jackfield_bridge::FilesConfig;
 #[cfg(feature = "p2p")]
 pub use jackfield_p2p::Config as P2pConfig;
+pub use jackfield_team::TeamLimits;
 
 /// Default listen address: reachable from this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
 /// Configuration file that is read from the working directory, if present.
 pub const DEFAULT_FILE: &str = "jackfield.toml";
+
+/// Keys of `[limits]` that stand under `[teams]` now, with their new names.
+const MOVED_LIMITS: [(&str, &str); 6] = [
+    ("team_ring", "ring"),
+    ("team_tail", "tail"),
+    ("team_rings", "rings"),
+    ("team_rest", "rest"),
+    ("team_members", "members"),
+    ("board_tasks", "tasks"),
+];
 
 /// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -99,6 +110,9 @@ pub struct HubConfig {
     pub files: FilesConfig,
     /// [`Limits`] of the hub.
     pub limits: Limits,
+    /// Limits of teams.
+    #[serde(rename = "teams")]
+    pub team_limits: TeamLimits,
     /// Servers that the hub dials. Each is an agent of the owner `local`.
     #[serde(rename = "agent", skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<RemoteConfig>,
@@ -128,6 +142,7 @@ impl Default for HubConfig {
             p2p: P2pConfig::default(),
             files: FilesConfig::default(),
             limits: Limits::default(),
+            team_limits: TeamLimits::default(),
             agents: Vec::new(),
             teams: Vec::new(),
         }
@@ -183,6 +198,7 @@ impl HubConfig {
 
     /// Parses the text of a configuration file.
     pub fn parse(text: &str) -> Result<Self> {
+        refuse_moved_keys(text)?;
         toml::from_str(text).map_err(Into::into)
     }
 
@@ -304,6 +320,21 @@ impl HubConfig {
     }
 }
 
+/// Refuses keys that stand in another section now, and names the new key.
+fn refuse_moved_keys(text: &str) -> Result<()> {
+    // Text that is no TOML is refused by the parser, with the place.
+    let Ok(table) = text.parse::<toml::Table>() else {
+        return Ok(());
+    };
+    let limits = table.get("limits").and_then(toml::Value::as_table);
+    for (old, new) in MOVED_LIMITS {
+        if limits.is_some_and(|limits| limits.contains_key(old)) {
+            bail!("limits.{old} is teams.{new} now; write {new} under [teams]");
+        }
+    }
+    Ok(())
+}
+
 /// Returns the address by which commands of this machine reach a hub that listens on `addr`.
 pub fn local_addr(mut addr: SocketAddr) -> SocketAddr {
     if addr.ip().is_unspecified() {
@@ -354,7 +385,9 @@ mod tests {
         let limits = config["limits"].as_table().unwrap();
         let p2p = config["p2p"].as_table().unwrap();
         let files = config["files"].as_table().unwrap();
+        let teams = config["teams"].as_table().unwrap();
         let tables = limits.keys().chain(p2p.keys()).chain(files.keys());
+        let tables = tables.chain(teams.keys());
         for key in config.keys().chain(tables).chain(
             [
                 "public_url",
@@ -377,6 +410,20 @@ mod tests {
         ) {
             assert!(text.contains(key), "{key} is not in the example file");
         }
+    }
+
+    #[test]
+    fn a_limit_of_teams_is_refused_in_its_old_place_with_the_new_one() {
+        for (old, new) in MOVED_LIMITS {
+            let text = format!("[limits]\n{old} = 1");
+            let error = HubConfig::parse(&text).unwrap_err().to_string();
+            let place = format!("teams.{new}");
+            assert!(error.contains(old) && error.contains(&place), "{error}");
+        }
+        let config = HubConfig::parse("[teams]\nmembers = 3").unwrap();
+        assert_eq!(config.team_limits.members, 3);
+        assert_eq!(config.team_limits.tasks, TeamLimits::default().tasks);
+        assert!(HubConfig::parse("[teams]\nteam_ring = 1").is_err());
     }
 
     #[cfg(feature = "p2p")]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
-use jackfield_core::{files::FileKey, hub::Hub};
+use jackfield_kit::files::{FileKey, Files};
 use jackfield_store::secrets;
 
 use crate::config::HubConfig;
@@ -12,11 +12,11 @@ use crate::config::HubConfig;
 pub const FILE_KEY: &str = "file-key";
 
 /// Enables the hub to make links to files, below the public URL or else below the listen address.
-pub fn enable_links(hub: &Hub, config: &HubConfig, addr: SocketAddr) -> Result<()> {
+pub fn enable_links(files: &Files, config: &HubConfig, addr: SocketAddr) -> Result<()> {
     let key = secrets::load_or_create(&config.data_dir, FILE_KEY)
         .with_context(|| format!("cannot read or make the secret {FILE_KEY}"))?;
     match base_url(config, addr) {
-        Some(base) => hub.files().serve_at(&base, FileKey::new(key.expose())),
+        Some(base) => files.serve_at(&base, FileKey::new(key.expose())),
         None => tracing::warn!(
             "this hub does not know its own address, so files are passed on as data: URLs instead of links; set public_url"
         ),

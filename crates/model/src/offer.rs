@@ -1,6 +1,7 @@
 //! [`Offer`]: the description of an archive before its transfer, as in the bridge's `file_transfer_offer`. The text comes from an untrusted peer and is checked before use.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// Maximum length of a transfer id, in bytes.
 const MAX_ID: usize = 128;
@@ -29,6 +30,16 @@ pub struct InvalidOffer {
 }
 
 impl Offer {
+    /// Creates an offer with a new id.
+    pub fn new(zip_size: u64, zip_sha256: String, file_count: u64) -> Self {
+        Self {
+            transfer_id: Uuid::new_v4().to_string(),
+            zip_size,
+            zip_sha256,
+            file_count,
+        }
+    }
+
     /// Parses an offer from a peer's JSON. Returns `None` if the JSON is malformed or [`Offer::checked`]
     /// refuses the offer.
     pub fn read(json: &str) -> Option<Self> {

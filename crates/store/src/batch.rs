@@ -6,8 +6,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use jackfield_core::{
     outbox::{NewCallback, Settled},
     store::{
-        AgentRecord, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord,
-        TokenRecord, TransferRecord,
+        AgentRecord, DoorRecord, LogItem, LogRow, RecordKey, RemoteRecord, TaskRecord, TokenRecord,
     },
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
@@ -18,11 +17,11 @@ use crate::{
     agents,
     column::signed,
     error::DatabaseError,
-    outbox, peers, probe,
+    outbox, probe,
     queue::ReplySender,
     records, remotes,
     tail::{LogTail, TailCache},
-    tasks, tokens, transfers,
+    tasks, tokens,
 };
 
 /// Weight of an operation in the queue besides its text. The number of waiting operations is bounded as well.
@@ -42,11 +41,14 @@ pub(crate) enum WriteOp {
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
     SaveRemote(Box<RemoteRecord>),
-    SavePeer(Box<PeerRecord>),
-    RemovePeer(String),
-    SaveTransfer(Box<TransferRecord>),
-    RemoveTransfer(AgentId, String),
-    SaveRecords(Vec<DoorRecord>),
+    SaveRecords {
+        records: Vec<DoorRecord>,
+        sync: bool,
+    },
+    RemoveRecords {
+        keys: Vec<RecordKey>,
+        sync: bool,
+    },
     SaveToken(Box<TokenRecord>),
     RemoveToken(TokenId),
     SaveTask {
@@ -79,17 +81,15 @@ impl WriteOp {
             Self::SaveAgent(_)
             | Self::RemoveAgent(_)
             | Self::SaveRemote(_)
-            | Self::SavePeer(_)
-            | Self::RemovePeer(_)
-            | Self::SaveRecords(_)
             | Self::SaveToken(_)
             | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. }
             | Self::DropCallbacks(_) => true,
-            Self::SaveTask { sync, .. } => *sync,
-            // Callers that receive a transfer do not wait for its record.
-            Self::SaveTransfer(_) | Self::RemoveTransfer(..) | Self::Append { .. } => false,
+            Self::SaveTask { sync, .. }
+            | Self::SaveRecords { sync, .. }
+            | Self::RemoveRecords { sync, .. } => *sync,
+            Self::Append { .. } => false,
             // The probe tests whether space is left, not whether the write survives a power cut.
             Self::Probe => false,
         }
@@ -100,20 +100,20 @@ impl WriteOp {
         match self {
             Self::Probe
             | Self::RemoveAgent(_)
-            | Self::RemovePeer(_)
-            | Self::SaveTransfer(_)
-            | Self::RemoveTransfer(..)
             | Self::SaveToken(_)
             | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
             | Self::DropLane { .. }
             | Self::DropCallbacks(_) => OP_OVERHEAD,
             Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
-            Self::SavePeer(record) => OP_OVERHEAD + record.address.as_ref().map_or(0, String::len),
-            Self::SaveRecords(records) => {
+            Self::SaveRecords { records, .. } => {
                 let values = records.iter();
                 let values = values.map(|it| OP_OVERHEAD + it.key.len() + it.value.get().len());
                 OP_OVERHEAD + values.sum::<usize>()
+            }
+            Self::RemoveRecords { keys, .. } => {
+                let keys = keys.iter().map(|it| OP_OVERHEAD + it.key.len());
+                OP_OVERHEAD + keys.sum::<usize>()
             }
             Self::SaveAgent(record) => {
                 let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
@@ -183,15 +183,11 @@ impl Batch<'_> {
             WriteOp::RemoveAgent(id) => {
                 remotes::remove(self.conn, id)?;
                 records::remove_for_agent(self.conn, id)?;
-                transfers::remove_for_agent(self.conn, id)?;
                 agents::remove(self.conn, id)
             }
             WriteOp::SaveRemote(record) => remotes::save(self.conn, record),
-            WriteOp::SavePeer(record) => peers::save(self.conn, record),
-            WriteOp::RemovePeer(id) => peers::remove(self.conn, id),
-            WriteOp::SaveTransfer(record) => transfers::save(self.conn, record),
-            WriteOp::RemoveTransfer(name, id) => transfers::remove(self.conn, name, id),
-            WriteOp::SaveRecords(records) => records::save(self.conn, records),
+            WriteOp::SaveRecords { records, .. } => records::save(self.conn, records),
+            WriteOp::RemoveRecords { keys, .. } => records::remove(self.conn, keys),
             WriteOp::SaveToken(record) => tokens::save(self.conn, record),
             WriteOp::RemoveToken(id) => tokens::remove(self.conn, *id),
             WriteOp::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),

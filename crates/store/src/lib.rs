@@ -1,5 +1,5 @@
 //! Jackfield's SQLite store. The database `jackfield.db` in a data directory holds tokens, profiles, remotes,
-//! peers, records of doors, tasks, their event log and their callbacks. The hub's own secrets are files
+//! records of doors, tasks, their event log and their callbacks. The hub's own secrets are files
 //! beside the database, see [`secrets`].
 //!
 //! The path of a write: [`SqliteStore`] puts the write into `queue.rs`. The thread of `writer.rs` takes all
@@ -16,7 +16,6 @@ mod error;
 mod log;
 mod open;
 mod outbox;
-mod peers;
 mod probe;
 mod queue;
 mod reader;
@@ -27,7 +26,6 @@ pub mod secrets;
 mod tail;
 mod tasks;
 mod tokens;
-mod transfers;
 mod trim;
 mod writer;
 
@@ -41,8 +39,8 @@ use std::{
 use jackfield_core::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Receipt,
-        RemoteRecord, Reopened, Store, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Receipt, RecordKey, RemoteRecord,
+        Reopened, Store, TaskFilter, TaskRecord, TokenRecord,
     },
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
@@ -183,34 +181,6 @@ impl Store for SqliteStore {
         self.write(WriteOp::SaveRemote(Box::new(record)))
     }
 
-    fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {
-        let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Peers(reply));
-        receipt
-    }
-
-    fn save_peer(&self, record: PeerRecord) -> Receipt {
-        self.write(WriteOp::SavePeer(Box::new(record)))
-    }
-
-    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
-        let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Transfers(reply));
-        receipt
-    }
-
-    fn save_transfer(&self, record: TransferRecord) -> Receipt {
-        self.write(WriteOp::SaveTransfer(Box::new(record)))
-    }
-
-    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
-        self.write(WriteOp::RemoveTransfer(name, id))
-    }
-
-    fn remove_peer(&self, id: String) -> Receipt {
-        self.write(WriteOp::RemovePeer(id))
-    }
-
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
         let (reply, receipt) = Receipt::pair();
         self.reader
@@ -218,8 +188,12 @@ impl Store for SqliteStore {
         receipt
     }
 
-    fn save_records(&self, records: Vec<DoorRecord>) -> Receipt {
-        self.write(WriteOp::SaveRecords(records))
+    fn save_records(&self, records: Vec<DoorRecord>, sync: bool) -> Receipt {
+        self.write(WriteOp::SaveRecords { records, sync })
+    }
+
+    fn remove_records(&self, keys: Vec<RecordKey>, sync: bool) -> Receipt {
+        self.write(WriteOp::RemoveRecords { keys, sync })
     }
 
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {

@@ -16,8 +16,8 @@ use std::{
 use jackfield_core::{
     outbox::OutboxRow,
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord,
-        Reopened, StoreError, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RemoteRecord, Reopened,
+        StoreError, TaskFilter, TaskRecord, TokenRecord,
     },
 };
 use jackfield_model::{CallbackId, TaskId};
@@ -28,9 +28,9 @@ use rusqlite::Connection;
 use crate::{
     agents,
     error::DatabaseError,
-    log, outbox, peers,
+    log, outbox,
     queue::{ReplySender, WriteQueue},
-    records, remotes, tasks, tokens, transfers,
+    records, remotes, tasks, tokens,
 };
 
 /// Maximum number of waiting reads. A caller waits for each read, and each answer is bounded by itself.
@@ -41,8 +41,6 @@ const MAX_READS: usize = 1 << 14;
 pub(crate) enum ReadRequest {
     Agents(ReplySender<Vec<AgentRecord>>),
     Remotes(ReplySender<Vec<RemoteRecord>>),
-    Peers(ReplySender<Vec<PeerRecord>>),
-    Transfers(ReplySender<Vec<TransferRecord>>),
     Records(String, ReplySender<Vec<DoorRecord>>),
     Tokens(ReplySender<Vec<TokenRecord>>),
     Task(TaskId, ReplySender<Option<TaskRecord>>),
@@ -70,8 +68,6 @@ impl ReadRequest {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
             Self::Remotes(reply) => send(reply, || remotes::load(conn)),
-            Self::Peers(reply) => send(reply, || peers::load(conn)),
-            Self::Transfers(reply) => send(reply, || transfers::load(conn)),
             Self::Records(door, reply) => send(reply, || records::load(conn, &door)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
@@ -98,8 +94,6 @@ impl ReadRequest {
         match self {
             Self::Agents(reply) => drop(reply.send(Err(error))),
             Self::Remotes(reply) => drop(reply.send(Err(error))),
-            Self::Peers(reply) => drop(reply.send(Err(error))),
-            Self::Transfers(reply) => drop(reply.send(Err(error))),
             Self::Records(_, reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),

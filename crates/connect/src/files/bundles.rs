@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use jackfield_files::Bundle;
+use jackfield_transfer::Bundle;
 use tokio::time::Instant;
 
 /// How long an archive is kept: as long as the hub knows the offer.
@@ -46,7 +46,7 @@ impl OfferedBundles {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_files::{ArchiveLimits, pack};
+    use jackfield_transfer::{ArchiveLimits, pack};
 
     use super::*;
 

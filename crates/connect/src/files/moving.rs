@@ -1,12 +1,12 @@
 //! Transfers an archive: over a data channel that the peer opens, or through the hub with a ticket.
 
-use jackfield_files::{
+use jackfield_sdk::{CallerSignal, Error};
+use jackfield_transfer::{
     Archive, ArchivePart, Bundle, ChannelError, ConflictPolicy, PartError, TransferError,
     UnpackError, receive,
     rtc::{self, RtcOptions, ice_server_urls},
     send, unpack,
 };
-use jackfield_sdk::{CallerSignal, Error};
 use serde::Deserialize;
 use serde_json::json;
 use tracing::{debug, warn};

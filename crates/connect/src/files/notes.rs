@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use jackfield_files::{NameList, OmittedEntries};
+use jackfield_transfer::{NameList, OmittedEntries};
 
 /// Prefix of a status that explains why no archive is offered although the caller asked for one.
 const NO_OFFER: &str = "no files are offered: ";

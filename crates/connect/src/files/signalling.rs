@@ -1,10 +1,10 @@
 //! Signals between an agent and its peer about one transfer.
 
-use jackfield_files::{
+use jackfield_sdk::{CallerSignal, Signaller};
+use jackfield_transfer::{
     ChannelError,
     rtc::{SignalKind, Signalling},
 };
-use jackfield_sdk::{CallerSignal, Signaller};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tracing::debug;

@@ -1,8 +1,8 @@
 //! Transfers an archive through the hub as an HTTP body. Used by both ends of a transfer.
 
 use futures_util::stream::try_unfold;
-use jackfield_files::{Archive, ArchivePart, Bundle, PartError};
 use jackfield_sdk::{ArchiveStream, Error};
+use jackfield_transfer::{Archive, ArchivePart, Bundle, PartError};
 use reqwest::Body;
 
 /// Why an archive could not be received through the hub.

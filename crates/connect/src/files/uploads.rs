@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use jackfield_files::ArchiveOffer;
+use jackfield_model::Offer;
 use tokio::time::Instant;
 
 /// How long an announcement is valid, as in the published bridge client.
@@ -10,10 +10,10 @@ const EXPECTED: Duration = Duration::from_secs(300);
 /// Most announcements; the oldest are dropped first.
 const MOST: usize = 64;
 
-/// An announced archive ([`ArchiveOffer`]), and the client to which its files belong.
+/// An announced archive ([`Offer`]), and the client to which its files belong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ExpectedUpload {
-    pub(super) offer: ArchiveOffer,
+    pub(super) offer: Offer,
     pub(super) client_id: String,
 }
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn upload(id: &str) -> ExpectedUpload {
-        let mut offer = ArchiveOffer::new(1, "ab".repeat(32), 1);
+        let mut offer = Offer::new(1, "ab".repeat(32), 1);
         id.clone_into(&mut offer.transfer_id);
         ExpectedUpload {
             offer,

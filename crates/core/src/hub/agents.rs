@@ -179,7 +179,7 @@ impl AgentRegistry {
         Ok(receipt)
     }
 
-    /// Removes an agent here, at the resolver, from the transfers and from the store. Fails if the id belongs to another
+    /// Removes an agent here, at the resolver, at the observers and from the store. Fails if the id belongs to another
     /// agent by now.
     pub(super) fn remove(&self, entry: &Arc<Entry>) -> Result<Receipt, Failure> {
         let id = &entry.id;
@@ -193,7 +193,9 @@ impl AgentRegistry {
         if let Some(resolver) = &self.resolver {
             resolver.forgotten(id);
         }
-        self.shared.transfers.forget(id);
+        self.shared
+            .observers
+            .tell(|observer| observer.forgotten(id));
         Ok(entry.remove_from(&*self.store))
     }
 
@@ -208,7 +210,9 @@ impl AgentRegistry {
             return None;
         }
         agents.remove(id);
-        self.shared.transfers.forget(id);
+        self.shared
+            .observers
+            .tell(|observer| observer.forgotten(id));
         Some(entry.remove_from(&*self.store))
     }
 

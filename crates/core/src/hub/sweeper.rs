@@ -48,8 +48,8 @@ pub(super) fn sweep(hub: &Hub, now: Instant) {
     hub.tasks().cancel_unread(now);
     hub.tokens().expire(Timestamp::now());
     hub.tasks().drop_unwanted();
-    hub.files().expire(Timestamp::now());
     hub.metrics().pipe_bytes(hub.shared().budget.used());
+    hub.shared().observers.tell(|observer| observer.sweep(now));
     if let Some(resolver) = hub.resolver() {
         resolver.sweep(now);
     }

@@ -52,7 +52,7 @@ use crate::{
     call::{AgentHandle, Call, CallerHandle},
     entry::Entry,
     pipe::Pushed,
-    principal::{Grant, Scopes, Who},
+    principal::{Grant, Principal, Scopes, Who},
     store::{Receipt, TaskState, memory::MemoryStore},
     tap::{Sight, TapFilter, Watching},
     task::{Subscription, Task, TaskItem},

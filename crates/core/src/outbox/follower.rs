@@ -69,7 +69,7 @@ mod tests {
     fn follower(id: &str, url: &str) -> Follower {
         let callback = Callback {
             url: url.into(),
-            kind: "a2a".into(),
+            kind: "door".into(),
             data: None,
             token: None,
         };

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use self::outbox::Outbox;
 use super::{
-    AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord,
-    Reopened, Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord, TransferRecord,
+    AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Receipt, RecordKey, RemoteRecord,
+    Reopened, Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord,
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 
@@ -24,9 +24,7 @@ pub struct MemoryStore(Mutex<Inner>);
 struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
     remotes: BTreeMap<AgentId, RemoteRecord>,
-    peers: BTreeMap<String, PeerRecord>,
-    transfers: BTreeMap<(AgentId, String), TransferRecord>,
-    records: BTreeMap<AgentId, Vec<DoorRecord>>,
+    records: BTreeMap<Option<AgentId>, Vec<DoorRecord>>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
     outbox: Outbox,
@@ -161,8 +159,7 @@ impl Store for MemoryStore {
         let mut inner = self.0.lock();
         inner.agents.remove(&id);
         inner.remotes.remove(&id);
-        inner.records.remove(&id);
-        inner.transfers.retain(|(name, _), _| *name != id);
+        inner.records.remove(&Some(id));
         Receipt::ready(Ok(()))
     }
 
@@ -175,41 +172,6 @@ impl Store for MemoryStore {
         Receipt::ready(Ok(()))
     }
 
-    fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {
-        Receipt::ready(Ok(self.0.lock().peers.values().cloned().collect()))
-    }
-
-    fn save_peer(&self, record: PeerRecord) -> Receipt {
-        self.0.lock().peers.insert(record.id.clone(), record);
-        Receipt::ready(Ok(()))
-    }
-
-    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
-        let mut kept: Vec<_> = self.0.lock().transfers.values().cloned().collect();
-        let now = Timestamp::now();
-        kept.retain(|record| now < record.until);
-        kept.sort_by_key(|record| record.until);
-        Receipt::ready(Ok(kept))
-    }
-
-    fn save_transfer(&self, record: TransferRecord) -> Receipt {
-        let (now, transfers) = (Timestamp::now(), &mut self.0.lock().transfers);
-        transfers.retain(|_, known| now < known.until);
-        let key = (record.name.clone(), record.offer.transfer_id.clone());
-        transfers.insert(key, record);
-        Receipt::ready(Ok(()))
-    }
-
-    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
-        self.0.lock().transfers.remove(&(name, id));
-        Receipt::ready(Ok(()))
-    }
-
-    fn remove_peer(&self, id: String) -> Receipt {
-        self.0.lock().peers.remove(&id);
-        Receipt::ready(Ok(()))
-    }
-
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
         let inner = self.0.lock();
         let records = inner.records.values().flatten();
@@ -217,10 +179,11 @@ impl Store for MemoryStore {
         Receipt::ready(Ok(records.cloned().collect()))
     }
 
-    fn save_records(&self, records: Vec<DoorRecord>) -> Receipt {
+    fn save_records(&self, records: Vec<DoorRecord>, _: bool) -> Receipt {
         let mut inner = self.0.lock();
         for record in records {
-            if !inner.agents.contains_key(&record.agent) {
+            let agent = record.agent.as_ref();
+            if agent.is_some_and(|agent| !inner.agents.contains_key(agent)) {
                 continue;
             }
             let kept = inner.records.entry(record.agent.clone()).or_default();
@@ -228,6 +191,16 @@ impl Store for MemoryStore {
             match kept.iter_mut().find(is_it) {
                 Some(known) => *known = record,
                 None => kept.push(record),
+            }
+        }
+        Receipt::ready(Ok(()))
+    }
+
+    fn remove_records(&self, keys: Vec<RecordKey>, _: bool) -> Receipt {
+        let mut inner = self.0.lock();
+        for RecordKey { door, agent, key } in keys {
+            if let Some(kept) = inner.records.get_mut(&agent) {
+                kept.retain(|it| it.door != door || it.key != key);
             }
         }
         Receipt::ready(Ok(()))

@@ -9,6 +9,7 @@ use jackfield_core::{
     store::StoreError,
     task::{LastTurn, Task},
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{End, Failure, Reason};
 use tokio::{
     sync::{Semaphore, oneshot},
@@ -58,7 +59,7 @@ impl AwaitedAnswers {
         &mut self,
         task: oneshot::Receiver<Arc<Task>>,
         thread: ReplyFrameWriter,
-        hub: Hub,
+        (hub, files): (Hub, Arc<Files>),
         link: Arc<AgoraLink>,
     ) {
         let turn = self.turn.clone();
@@ -69,7 +70,7 @@ impl AwaitedAnswers {
             let Ok(turn) = turn.acquire_owned().await else {
                 return;
             };
-            if let Some(frame) = answer_frame(&task, &thread, &hub).await {
+            if let Some(frame) = answer_frame(&task, &thread, &hub, &files).await {
                 // The answer of a closed connection is dropped.
                 drop(link.mailbox.post(AgoraMail::Answer(frame, turn)));
             }
@@ -79,7 +80,12 @@ impl AwaitedAnswers {
 
 /// Returns the frame for the sender, or `None` if the task has not answered because the hub stops; the task
 /// continues after the restart.
-async fn answer_frame(task: &Arc<Task>, thread: &ReplyFrameWriter, hub: &Hub) -> Option<String> {
+async fn answer_frame(
+    task: &Arc<Task>,
+    thread: &ReplyFrameWriter,
+    hub: &Hub,
+    files: &Files,
+) -> Option<String> {
     let max = hub.limits().message.0;
     let turn = match LastTurn::read(task, max).await {
         Ok(turn) => turn,
@@ -88,7 +94,7 @@ async fn answer_frame(task: &Arc<Task>, thread: &ReplyFrameWriter, hub: &Hub) ->
     Some(match turn.end? {
         _ if turn.transcript.is_truncated() => thread.failed(&too_large(max)),
         End::Done(done) => {
-            let files = hub.files_of(&task.record());
+            let files = files.of_task(&task.record());
             let transcript = &turn.transcript;
             let text = Some(transcript.text());
             thread.done(&done, text, transcript.artifacts(), &files, false)

@@ -24,10 +24,11 @@ impl DoorConfig for Config {
             hub,
             gatekeeper,
             tasks,
+            files,
             ..
         } = context.clone();
         Ok(OpenedDoor {
-            socket: Some(Agora::new(hub, gatekeeper, tasks)),
+            socket: Some(Agora::new(hub, gatekeeper, tasks, files)),
             ..OpenedDoor::new(())
         })
     }

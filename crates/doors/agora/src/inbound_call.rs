@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jackfield_core::call::{AgentHandle, Call};
+use jackfield_kit::files::Files;
 use jackfield_model::{ChunkKind, End, Event, Failure, Input, Reason};
 
 use crate::{
@@ -24,10 +25,12 @@ pub(crate) struct InboundCall {
 }
 
 impl InboundCall {
-    /// Accepts a call ([`Serving`]); returns the call and the frame that delivers it to the agent.
-    pub(crate) fn new(serving: AgentHandle) -> (Self, String) {
+    /// Accepts a call; returns the call and the frame that delivers it to the agent. `links` provides URLs for files
+    /// given as bytes.
+    pub(crate) fn new(serving: AgentHandle, links: &Files) -> (Self, String) {
         let address = call_address(serving.call().id);
-        let frame = frame_from_call(serving.call(), &address);
+        let links = links.of_call(serving.call());
+        let frame = frame_from_call(serving.call(), &address, &links);
         (
             Self {
                 serving,

@@ -2,6 +2,7 @@
 //! frames. A streamed message is joined first if the agent accepts only whole messages.
 
 use jackfield_core::{call::CallerHandle, hub::Request, pipe::Pushed, principal::Principal};
+use jackfield_kit::files::Files;
 use jackfield_model::{
     Chunk, ChunkKind, End, Event, Failure, Input, Part, Reason, StreamedText, Transcript,
 };
@@ -113,8 +114,8 @@ impl OutboundCall {
         }
     }
 
-    /// Appends the frames for the agent's reply. Returns `true` once the call is over.
-    pub(crate) fn reply_frames(&mut self, frames: &mut Vec<String>) -> bool {
+    /// Appends the frames for the agent's reply; `files` provides links. Returns `true` once the call is over.
+    pub(crate) fn reply_frames(&mut self, files: &Files, frames: &mut Vec<String>) -> bool {
         let OutboundState::Open(asking, _) = &self.state else {
             return false;
         };
@@ -145,7 +146,7 @@ impl OutboundCall {
         let Some(end) = end else { return false };
         let last = match end {
             End::Done(done) => {
-                let (artifacts, links) = (self.transcript.artifacts(), call.files());
+                let (artifacts, links) = (self.transcript.artifacts(), files.of_call(&call));
                 let mut answer = done.result.as_deref();
                 if !self.streamed.is_empty() {
                     let rest = self.streamed.rest_of(answer.take().unwrap_or_default());
@@ -154,7 +155,7 @@ impl OutboundCall {
                     }
                 }
                 self.thread
-                    .done(&done, answer, artifacts, links, self.opened)
+                    .done(&done, answer, artifacts, &links, self.opened)
             }
             End::Failed(failure) => self.thread.failed(&failure),
             End::Cancelled => self

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jackfield_core::hub::Hub;
-use jackfield_kit::{auth::Gatekeeper, tasks::Tasks, ws_connection::WsConnection};
+use jackfield_kit::{auth::Gatekeeper, files::Files, tasks::Tasks, ws_connection::WsConnection};
 
 use crate::{DOOR, session::AgoraSession, wire};
 
@@ -13,12 +13,14 @@ pub struct Agora {
     pub(crate) hub: Hub,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) tasks: Tasks,
+    /// Files under links, since the protocol knows only links.
+    pub(crate) files: Arc<Files>,
     pub(crate) wire_limits: wire::FrameLimits,
 }
 
 impl Agora {
     /// Creates the door of a hub. Work that outlives a session runs as part of `tasks`.
-    pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks) -> Arc<Self> {
+    pub fn new(hub: Hub, gatekeeper: Gatekeeper, tasks: Tasks, files: Arc<Files>) -> Arc<Self> {
         let limits = hub.limits();
         let wire_limits = wire::FrameLimits {
             max_depth: limits.json_depth,
@@ -28,6 +30,7 @@ impl Agora {
             hub,
             gatekeeper,
             tasks,
+            files,
             wire_limits,
         })
     }

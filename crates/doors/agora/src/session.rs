@@ -187,7 +187,9 @@ impl AgoraSession {
                 }
                 false
             }
-            Some(PeerFeed::Reply(outgoing)) => outgoing.reply_frames(&mut frames),
+            Some(PeerFeed::Reply(outgoing)) => {
+                outgoing.reply_frames(&self.agora.files, &mut frames)
+            }
         };
         for frame in frames {
             self.queue(&frame);
@@ -222,7 +224,7 @@ impl AgoraSession {
     fn handle_mail(&mut self, mail: AgoraMail) {
         match mail {
             AgoraMail::Call(serving) => {
-                let (served, frame) = InboundCall::new(serving);
+                let (served, frame) = InboundCall::new(serving, &self.agora.files);
                 served.serving().gated(self.line.gate().clone());
                 let key = self.line.new_key();
                 let address = served.address().to_owned();

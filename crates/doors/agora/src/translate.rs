@@ -5,7 +5,7 @@ mod reply;
 mod reply_writer;
 
 use jackfield_core::call::Call;
-use jackfield_kit::ws_connection::PeerClose;
+use jackfield_kit::{files::Files, ws_connection::PeerClose};
 use jackfield_model::{Answer, CallId, Chunk, ChunkKind, Failure, Json, Message, Part, Reason};
 use jackfield_wire::{
     echo,
@@ -135,8 +135,9 @@ fn raw_from<T: serde::Serialize>(items: &[T]) -> Option<Box<RawValue>> {
     }
 }
 
-/// Returns the `message` frame that delivers a [`Call`] from a different door to an Agora agent.
-pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
+/// Returns the `message` frame that delivers a [`Call`] from a different door to an Agora agent; `links` provides URLs for
+/// files given as bytes.
+pub(crate) fn frame_from_call(call: &Call, address: &str, links: &Files) -> String {
     let words = call.message.joined_text();
     let rest: Vec<&Part> = call
         .message
@@ -145,7 +146,7 @@ pub(crate) fn frame_from_call(call: &Call, address: &str) -> String {
         .filter(|part| !matches!(part, Part::Text(_)))
         .collect();
     let parts = raw_from(&rest);
-    let attachments = raw_from_files(call.message.files(), call.files());
+    let attachments = raw_from_files(call.message.files(), links);
     let payload = QueryPayload {
         body: QueryContent {
             question: JsonText::from(words.as_str()),

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use jackfield_core::{call::CallerHandle, gate::Gate, ready::ReadyHandle};
+use jackfield_kit::files::Files;
 use jackfield_model::{
     Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, Json, Reason, StreamedText,
 };
@@ -33,16 +34,20 @@ pub(crate) struct AgentCall {
     streamed: StreamedText,
     /// Files of artifacts, which the protocol can carry only at the end.
     files: Vec<File>,
+    /// Files under links, on the account of the caller's owner.
+    links: Arc<Files>,
 }
 
 impl AgentCall {
-    pub(crate) fn new(call_id: Arc<str>, asking: CallerHandle) -> Self {
+    pub(crate) fn new(call_id: Arc<str>, asking: CallerHandle, links: &Files) -> Self {
+        let links = links.of_call(asking.call());
         Self {
             call_id,
             asking,
             written: 0,
             streamed: StreamedText::default(),
             files: Vec::new(),
+            links,
         }
     }
 
@@ -115,11 +120,10 @@ impl AgentCall {
 
     fn done(&self, done: &Done) -> String {
         let files = done.attachments.iter().chain(&self.files);
-        let links = self.asking.call().files();
         downlink::call_agent_done(&CallDone {
             call_id: (&*self.call_id).into(),
             attachments: files
-                .map(|file| attachment_from_file(file, links))
+                .map(|file| attachment_from_file(file, &self.links))
                 .collect(),
             file_transfer_offer: done.file_transfer_offer.as_ref().map(Json::raw),
         })

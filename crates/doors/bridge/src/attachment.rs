@@ -1,6 +1,6 @@
 //! Conversion between files of the core and attachments of the bridge, which supports only links.
 
-use jackfield_core::files::Files;
+use jackfield_kit::files::Files;
 use jackfield_model::File;
 use jackfield_wire::bridge::Attachment;
 

@@ -6,15 +6,16 @@ use std::{
 };
 
 use jackfield_core::{entry::Entry, hub::Hub, principal::Principal};
-use jackfield_kit::{auth::Gatekeeper, outbound::OutboundError, tasks::Tasks};
+use jackfield_kit::{auth::Gatekeeper, files::Files, outbound::OutboundError, tasks::Tasks};
 use jackfield_model::AgentId;
+use jackfield_transfer::hub::{ArchiveRelays, Transfers};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
     callbacks::{CallbackPolicy, CallbackRules},
-    files::{relays::ArchiveRelays, rules::FileRules},
+    files::rules::FileRules,
     lineage::Lineages,
     relay::requests::PlatformRequests,
     secret::{SharedSecret, SharedSecrets},
@@ -31,6 +32,10 @@ pub struct PlatformSettings {
     pub callbacks: Option<CallbackRules>,
     /// Rules for file transfers of the platform and all other callers.
     pub files: FileRules,
+    /// Registry of transfers; the default keeps transfers in memory only.
+    pub transfers: Arc<Transfers>,
+    /// Files under links; without them, files given as bytes become `data:` URLs.
+    pub links: Option<Arc<Files>>,
 }
 
 /// The bridge door of a hub: the state shared by its sessions and HTTP handlers.
@@ -53,6 +58,10 @@ pub struct Bridge {
     pub(crate) signals: PendingSignals,
     /// Rules for file transfers.
     pub(crate) files: FileRules,
+    /// Files under links, since the protocol knows only links.
+    pub(crate) links: Arc<Files>,
+    /// Transfers between agents and their callers.
+    pub(crate) transfers: Arc<Transfers>,
     /// Archives relayed through the hub.
     pub(crate) relays: Arc<ArchiveRelays>,
     /// State handed on between connections that resume each other.
@@ -129,6 +138,8 @@ impl Bridge {
     ) -> Arc<Self> {
         let limits = hub.limits();
         let (max_depth, max_chunk) = (limits.json_depth, limits.chunk.0);
+        hub.observe(platform.transfers.clone());
+        let links = platform.links.unwrap_or_else(|| Files::for_hub(&hub));
         Arc::new(Self {
             hub,
             gatekeeper,
@@ -142,6 +153,8 @@ impl Bridge {
             signals: PendingSignals::default(),
             relays: Arc::new(ArchiveRelays::new(platform.files.max_relayed)),
             files: platform.files,
+            links,
+            transfers: platform.transfers,
             lineages: Lineages::default(),
             connections: Mutex::default(),
         })

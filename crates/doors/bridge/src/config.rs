@@ -16,6 +16,7 @@ use jackfield_kit::{
     ws_connection::{WsConnection, WsConnectionEvent},
 };
 use jackfield_model::{Failure, Reason};
+use jackfield_transfer::hub::Transfers;
 use serde::{Deserialize, de::IgnoredAny};
 
 pub use self::files::{FilesConfig, IceServerConfig};
@@ -49,8 +50,13 @@ impl DoorConfig for Config {
             tasks,
             outbound,
             secrets,
+            store,
+            files,
             ..
         } = context.clone();
+        let transfers = Transfers::open(&store).await;
+        let transfers = transfers
+            .map_err(|error| DoorOpenError::new("cannot read the transfers of files", error))?;
         let source = SecretSource {
             given: self.platform_secrets,
             kept: secrets,
@@ -63,6 +69,8 @@ impl DoorConfig for Config {
                 trusted_origins: self.callback_trusted_origins,
             }),
             files: self.files.rules(),
+            transfers: Arc::new(transfers),
+            links: Some(files),
         };
         let bridge = Bridge::with_platform(hub, gatekeeper, tasks, platform)
             .map_err(|error| DoorOpenError::new("cannot call the platform back", error))?;

@@ -1,13 +1,11 @@
 //! File transfers for every caller, as part of the hub's own API: announcing an upload, signalling about a
 //! transfer, and sending or fetching the archive through the hub when the parties find no direct connection.
-//! The core's registry of transfers knows the owner of each [`Transfer`].
+//! The registry of transfers knows the owner of each [`Transfer`].
 
 mod announce;
 mod content;
 mod exchange;
-mod pipe;
 pub(crate) mod platform;
-pub(crate) mod relays;
 pub(crate) mod rules;
 mod tickets;
 
@@ -15,16 +13,13 @@ use std::sync::Arc;
 
 use axum::{Router, middleware};
 use http::StatusCode;
-use jackfield_core::{
-    hub::Hub,
-    principal::Principal,
-    transfers::{Transfer, not_yours},
-};
+use jackfield_core::{hub::Hub, principal::Principal};
 use jackfield_kit::{
     api::{ApiError, ApiErrorBody, ApiState, count_refused, wrong_method},
     auth::Gatekeeper,
 };
 use jackfield_model::{AgentId, Failure};
+use jackfield_transfer::hub::{Transfer, not_yours};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
@@ -56,8 +51,10 @@ impl FilesApi {
         transfer: &str,
     ) -> Result<Arc<Transfer>, ApiError> {
         let agent = AgentId::parse(agent).map_err(|_| forbidden(not_yours()))?;
-        let book = self.0.hub.transfers();
-        let found = book.of_caller(caller, &agent, transfer, Instant::now());
+        let found = self
+            .0
+            .transfers
+            .of_caller(caller, &agent, transfer, Instant::now());
         found.map_err(forbidden)
     }
 }

@@ -22,6 +22,7 @@ use jackfield_core::{
     hub::Attached,
     ready::ReadyHandle,
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_wire::bridge::uplink::CallProgress;
 use parking_lot::Mutex;
@@ -148,10 +149,10 @@ impl Lineage {
 
     /// Adds a call ([`Asking`]) of the agent. A call on a connection that was taken over is dropped, and so
     /// cancelled.
-    pub(crate) fn add(&self, reader: u64, call_id: &Arc<str>, asking: CallerHandle) {
+    pub(crate) fn add(&self, reader: u64, call_id: &Arc<str>, asking: CallerHandle, links: &Files) {
         if let Some(mut state) = self.as_reader(reader) {
             state.tail.forget(call_id);
-            let calling = AgentCall::new(call_id.clone(), asking);
+            let calling = AgentCall::new(call_id.clone(), asking, links);
             state.calls.insert(call_id.clone(), calling);
         }
     }

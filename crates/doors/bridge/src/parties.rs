@@ -2,8 +2,9 @@
 //! unknown to the hub (expired, or offered in an invalid way) only the platform may signal, as in the
 //! original hub; the agent decides about such a signal.
 
-use jackfield_core::{principal::Principal, transfers::not_yours};
+use jackfield_core::principal::Principal;
 use jackfield_model::{AgentId, Failure, Reason};
+use jackfield_transfer::hub::not_yours;
 use jackfield_wire::bridge::{
     downlink::{self, HTTP_CALLER, RtcRelay},
     uplink::RtcSignal,
@@ -67,7 +68,7 @@ fn other_party(
     to: AgentId,
     transfer: &str,
 ) -> Result<AgentId, Failure> {
-    let (book, now) = (bridge.hub.transfers(), Instant::now());
+    let (book, now) = (&bridge.transfers, Instant::now());
     let served = book.find(from, transfer, now);
     if served.is_some_and(|it| it.agent == *from && it.peer.as_ref() == Some(&to)) {
         return Ok(to);
@@ -93,7 +94,7 @@ fn announce(
             text,
         )));
     };
-    let book = bridge.hub.transfers();
+    let book = &bridge.transfers;
     let announced = book.announced(to, principal, offer, Instant::now());
     let transfer = announced.map_err(SignalRefusal::by("transfer_id"))?;
     let posted = post(bridge, from, to, signal, Some(client::of_agent(from)));
@@ -129,11 +130,7 @@ pub(crate) fn for_platform(
     agent: AgentId,
     transfer: &str,
 ) -> Result<AgentId, Failure> {
-    match bridge
-        .hub
-        .transfers()
-        .find(&agent, transfer, Instant::now())
-    {
+    match bridge.transfers.find(&agent, transfer, Instant::now()) {
         Some(known) if known.is_of(&bridge.platform) => Ok(known.agent.clone()),
         Some(_) => Err(not_yours()),
         None => Ok(agent),

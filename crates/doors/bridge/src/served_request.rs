@@ -8,6 +8,7 @@ use jackfield_core::{
     call::{AgentHandle, Call, Life},
     pipe::Pushed,
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{Chunk, ChunkKind, End, Event, Failure, Input, RequestId};
 use jackfield_wire::bridge::{downlink, uplink};
 
@@ -80,9 +81,10 @@ impl ServedRequest {
         &self.call().request
     }
 
-    /// Returns the frame that delivers the call to the agent.
-    pub(crate) fn message(&self, extensions: Extensions) -> String {
-        frame_from_call(self.call(), extensions)
+    /// Returns the frame that delivers the call to the agent; `links` provides URLs for files given as bytes.
+    pub(crate) fn message(&self, extensions: Extensions, links: &Files) -> String {
+        let links = links.of_call(self.call());
+        frame_from_call(self.call(), extensions, &links)
     }
 
     /// Checks and returns the number of a frame, or fails with [`SequenceError`]; `None` if the frames have no

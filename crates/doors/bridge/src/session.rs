@@ -346,8 +346,9 @@ impl BridgeAgentSession {
 
     /// Sends a call to the agent.
     fn send(&mut self, serving: AgentHandle, link: &BridgeLink) {
+        let links = self.bridge.links.clone();
         let served = self.serve(serving, link);
-        let frame = served.message(link.extensions);
+        let frame = served.message(link.extensions, &links);
         self.queue(&frame);
     }
 

@@ -11,8 +11,8 @@ use std::{
     time::Duration,
 };
 
-use jackfield_core::transfers::Transfer as Known;
 use jackfield_model::{AgentId, Failure, Offer};
+use jackfield_transfer::hub::Transfer;
 use jackfield_wire::{
     bridge::{
         downlink::{self, HTTP_CALLER, RtcRelay},
@@ -272,7 +272,7 @@ pub(crate) struct SignalToAgent<'a> {
 /// Sends a signal to the agent of a transfer, on behalf of the HTTP caller.
 pub(crate) fn send_to_transfer(
     bridge: &Bridge,
-    transfer: &Known,
+    transfer: &Transfer,
     word: &SignalToAgent<'_>,
 ) -> Result<(), Failure> {
     send_to_agent(bridge, &transfer.agent, &transfer.offer.transfer_id, word)
@@ -315,7 +315,7 @@ pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), F
 
 /// Notifies the caller of a transfer, on behalf of the agent, that the archive was interrupted and why.
 /// Without room for the signal, the caller sees only the interruption.
-pub(crate) fn notify_interrupted(bridge: &Bridge, transfer: &Known, why: &str) {
+pub(crate) fn notify_interrupted(bridge: &Bridge, transfer: &Transfer, why: &str) {
     let payload = json!({ "reason": why }).to_string();
     let Ok(payload) = to_raw_value(&payload) else {
         return;

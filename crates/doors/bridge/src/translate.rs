@@ -1,6 +1,7 @@
 //! Pure functions between the bridge's frames and the types of the core. No sockets, no hub.
 
 use jackfield_core::{call::Call, entry::AgentView};
+use jackfield_kit::files::Files;
 use jackfield_model::{
     Answer, Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, End, Event, Json, Part,
 };
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// Returns the `message` frame that delivers a [`Call`] to its agent.
-pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
+pub(crate) fn frame_from_call(call: &Call, extensions: Extensions, links: &Files) -> String {
     // Without `meta`, the text is all that an agent sees of data parts.
     let content = if extensions.meta {
         call.message.joined_text()
@@ -30,7 +31,7 @@ pub(crate) fn frame_from_call(call: &Call, extensions: Extensions) -> String {
     let attachments: Vec<_> = call
         .message
         .files()
-        .map(|file| attachment_from_file(file, call.files()))
+        .map(|file| attachment_from_file(file, links))
         .collect();
     let metadata = call.message.metadata.as_ref().map(Json::raw);
     let known = metadata.and_then(RawMembers::of);

@@ -21,6 +21,7 @@ use utoipa::openapi::{Info, OpenApi, Paths};
 
 use crate::{
     auth::Gatekeeper,
+    files::Files,
     outbound::Outbound,
     outbox::Composer,
     tasks::Tasks,
@@ -41,6 +42,8 @@ pub struct DoorContext {
     pub outbound: Outbound,
     /// Whether outgoing requests may reach this machine and private networks.
     pub allow_private_outbound: bool,
+    /// Files under links, for protocols that know only links.
+    pub files: Arc<Files>,
     /// Store for the door's data that must survive a restart.
     pub store: Arc<dyn Store>,
     /// Secrets of the hub.

@@ -9,6 +9,7 @@
 //! - [`api`]: the parts shared by the routes of the hub's own API.
 //! - [`outbound`]: the only client for outgoing requests; [`outbox`]: the courier that delivers queued
 //!   callbacks.
+//! - [`files`]: files under signed links, for protocols that know only links.
 //! - [`door`], [`matrix`]: the contract of a door, and the table of supported features.
 
 pub mod api;
@@ -16,6 +17,7 @@ pub mod auth;
 pub mod body;
 pub mod door;
 pub mod etag;
+pub mod files;
 pub mod guard;
 pub mod io;
 pub mod json;

@@ -15,6 +15,7 @@ impl DoorConfig for Config {
         let mcp = McpState {
             hub: context.hub.clone(),
             gatekeeper: context.gatekeeper.clone(),
+            files: context.files.clone(),
             version: context.version,
             stop: context.tasks.stop_token().clone(),
         };

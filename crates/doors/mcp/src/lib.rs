@@ -26,6 +26,7 @@ use jackfield_core::hub::Hub;
 use jackfield_kit::{
     api::{ApiState, count_refused, wrong_method},
     auth::Gatekeeper,
+    files::Files,
 };
 use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
@@ -43,6 +44,8 @@ pub struct McpState {
     pub hub: Hub,
     /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
+    /// Files under links.
+    pub files: Arc<Files>,
     /// Version of the hub, for display.
     pub version: &'static str,
     /// Cancelled when the server begins to stop. Waiting requests end with a hint on how to continue.

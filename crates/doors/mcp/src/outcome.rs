@@ -1,10 +1,8 @@
 //! Result of a tool that waits for an agent: structured content for programs, and text for models. The last
 //! line of the text states the task's state and the next step.
 
-use jackfield_core::{
-    files::Files,
-    store::{TaskRecord, TaskState},
-};
+use jackfield_core::store::{TaskRecord, TaskState};
+use jackfield_kit::files::Files;
 use jackfield_model::{Artifact, Ask, AskKind, Failure, File, FileSource, Json, Part};
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde::Serialize;

@@ -147,7 +147,7 @@ impl<'a> TurnReader<'a> {
     }
 
     fn into_output(mut self, stop: WaitEnd) -> TurnOutput {
-        let links = self.asked.hub().files_of(&self.task.record());
+        let links = self.asked.mcp.files.of_task(&self.task.record());
         let (_, artifacts, _) = self.artifacts.into_inner();
         let view = |artifact| ArtifactView::new(artifact, &links, &mut self.room);
         let artifacts = artifacts.into_iter().map(view).collect();
@@ -243,7 +243,7 @@ impl<'a> TurnReader<'a> {
         let part = cut(rest, &mut self.room);
         self.heard.text.push_str(part);
         self.heard.is_short |= part.len() < rest.len();
-        let links = self.asked.hub().files_of(&self.task.record());
+        let links = self.asked.mcp.files.of_task(&self.task.record());
         let view = |file: &File| FileView::new(file, &links);
         self.heard.files.extend(done.attachments.iter().map(view));
     }

@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use axum::{body::Body, extract::State, response::Response};
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
-use jackfield_core::files::{BadLink, Link, ServedFile};
 use jackfield_kit::api::{ApiError, ApiErrorBody, ApiQuery, PathIds};
+use jackfield_kit::files::{BadLink, Link, ServedFile};
 use jackfield_model::{Failure, Reason};
 
 use crate::OwnState;
@@ -49,7 +49,7 @@ pub(crate) async fn fetch(
         expires: &expires,
         signature: &signature,
     };
-    match state.hub.files().open(link) {
+    match state.files.open(link) {
         Ok(held) => Ok(response(&held)),
         Err(bad) => Err(problem(bad)),
     }

@@ -51,7 +51,7 @@ pub(crate) async fn create(
     let agent = AgentId::parse(&body.agent)
         .map_err(|error| invalid(format!("field \"agent\": {error}")))?;
     let agent_type = body.agent_type()?;
-    let base = state.hub.files().base().ok_or_else(|| {
+    let base = state.files.base().ok_or_else(|| {
         let text = "this hub does not know its address; set public_url";
         Failure::new(Reason::Unsupported, text)
     })?;
@@ -133,7 +133,7 @@ pub(crate) async fn redeem(
         return Err(ApiError::from(failure).with_status(StatusCode::METHOD_NOT_ALLOWED));
     }
     let (ticket, until) = tickets.take(&secret)?;
-    let base = state.hub.files().base().unwrap_or_default();
+    let base = state.files.base().unwrap_or_default();
     let name = format!("invite of {}", ticket.agent);
     let made = state
         .hub

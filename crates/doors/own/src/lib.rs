@@ -22,6 +22,8 @@ mod tasks;
 mod tokens;
 pub mod translate;
 
+use std::sync::Arc;
+
 use axum::{Extension, Router, middleware, routing::any};
 use http::Uri;
 use jackfield_core::hub::Hub;
@@ -29,6 +31,7 @@ pub use jackfield_kit::api::{ApiErrorBody, status};
 use jackfield_kit::{
     api::{ApiError, ApiState, count_refused, wrong_method},
     auth::Gatekeeper,
+    files::Files,
 };
 use jackfield_model::{Failure, Reason};
 use tokio_util::sync::CancellationToken;
@@ -48,6 +51,8 @@ pub struct OwnState {
     pub hub: Hub,
     /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
+    /// Files under links.
+    pub files: Arc<Files>,
     /// Version of the hub, for display.
     pub version: &'static str,
     /// Cancelled when the server begins to stop: the hub is no longer ready, and endless streams end.

@@ -152,6 +152,7 @@ impl Config {
         let endpoints = self.endpoints.iter().map(endpoint);
         let endpoints = endpoints.collect::<Result<_, OutboundError>>();
         Ok(P2pSetting {
+            files: context.files.clone(),
             hub: context.hub.clone(),
             store: context.store.clone(),
             gatekeeper: context.gatekeeper.clone(),

@@ -8,7 +8,7 @@ use jackfield_core::{
     hub::Hub,
     store::{Store, StoreError},
 };
-use jackfield_kit::{auth::Gatekeeper, tasks::Tasks};
+use jackfield_kit::{auth::Gatekeeper, files::Files, tasks::Tasks};
 use jackfield_model::AgentId;
 use jackfield_peer::{
     Multiaddr,
@@ -33,6 +33,8 @@ use crate::{
 pub(crate) struct P2pSetting {
     /// The hub.
     pub(crate) hub: Hub,
+    /// Files under links, since the protocol knows only links.
+    pub(crate) files: Arc<Files>,
     /// Store of the known peers.
     pub(crate) store: Arc<dyn Store>,
     /// Authenticates callers over HTTP.
@@ -85,7 +87,7 @@ impl P2p {
             let stop = tasks.stop_token().clone();
             tasks.spawn(stop.run_until_cancelled_owned(endpoint.clone().keep()));
         }
-        let host = HubHost::new(hub.clone(), setting.terms, setting.endpoints);
+        let host = HubHost::new(hub.clone(), setting.files, setting.terms, setting.endpoints);
         serve_peers(&node, &host, &tasks);
         let stored = Arc::new(StoredPeers(setting.store));
         let saved = stored.load().await?;

@@ -289,7 +289,8 @@ impl PeerTracker {
         }
         let id = listed.id.clone();
         let owner = &self.0.host.terms().owner;
-        let seated = PeerAgent::attach(&self.0.hub, owner, &self.0.node, peer, listed, tracking);
+        let (hub, files) = (&self.0.hub, self.0.host.files());
+        let seated = PeerAgent::attach(hub, files, owner, &self.0.node, peer, listed, tracking);
         match seated {
             Ok((agent, serving)) => {
                 // A peer that can be called stays connected although unused.

@@ -16,7 +16,7 @@ use jackfield_core::{
     hub::{Hub, Request, Wanted},
     principal::{Grant, Principal, Who},
 };
-use jackfield_kit::trace;
+use jackfield_kit::{files::Files, trace};
 use jackfield_model::{AgentId, Failure, Message, Owner, Reason};
 use jackfield_peer::{
     allowed::Allowed,
@@ -68,6 +68,7 @@ pub(crate) struct HubHost(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     hub: Hub,
+    files: Arc<Files>,
     terms: HandoffTerms,
     endpoints: BTreeMap<AgentId, Endpoint>,
 }
@@ -102,11 +103,13 @@ impl HubHost {
     /// peers they replace agents of the same id.
     pub(crate) fn new(
         hub: Hub,
+        files: Arc<Files>,
         terms: HandoffTerms,
         endpoints: impl IntoIterator<Item = (AgentId, Endpoint)>,
     ) -> Self {
         Self(Arc::new(Inner {
             hub,
+            files,
             terms,
             endpoints: endpoints.into_iter().collect(),
         }))
@@ -115,6 +118,11 @@ impl HubHost {
     /// Returns the [`Hub`].
     pub(crate) fn hub(&self) -> &Hub {
         &self.0.hub
+    }
+
+    /// Returns the files under links.
+    pub(crate) fn files(&self) -> &Arc<Files> {
+        &self.0.files
     }
 
     /// Returns the [`HandoffTerms`].
@@ -274,7 +282,7 @@ impl HubHost {
         let asking = self.0.hub.calls().open(request)?;
         let call = asking.call();
         tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "live call");
-        let files = call.files().clone();
+        let files = self.0.files.of_call(call);
         let listening = CallListener::new(asking, self.0.hub.limits().message);
         Ok(HandoffWork::Call(listening, files))
     }

@@ -1,6 +1,6 @@
 //! Pure functions between the protocol's types and the core's. No sockets, no hub.
 
-use jackfield_core::files::Files;
+use jackfield_kit::files::Files;
 use jackfield_model::{File, Json, Message, Part};
 use jackfield_peer::wire::{Data, HandOff};
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,7 @@
 
 mod config;
 mod events;
+mod limits;
 mod matrix;
 mod publish;
 mod publisher;
@@ -16,7 +17,7 @@ mod view;
 mod viewer;
 pub mod wire;
 
-pub use self::{config::Config, matrix::MATRIX};
+pub use self::{config::Config, limits::TeamLimits, matrix::MATRIX};
 
 use axum::{Router, middleware};
 use jackfield_core::hub::Hub;

@@ -45,7 +45,7 @@ fn caller(topic: Topic) -> Support {
         Topic::AgentError => Support::converted("`ERROR` `agent` with the agent's words"),
         Topic::Timeout => Support::full("`ERROR` `timeout`"),
         Topic::SlowReader => Support::unsupported(
-            "nothing is lost up to `team_ring`; beyond it `GAP` says what is gone",
+            "nothing is lost up to `teams.ring`; beyond it `GAP` says what is gone",
         ),
         Topic::UnknownAgent | Topic::ForeignAgent => {
             Support::full("`ERROR` `TARGET_MEMBER_NOT_PLACED`")

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use jackfield_files::{ArchivePart, Unpacked};
+use jackfield_transfer::{ArchivePart, Unpacked};
 use serde_json::json;
 
 use super::call::files::absolute;

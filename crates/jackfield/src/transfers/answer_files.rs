@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use http::Method;
 use jackfield_connect::notes;
-use jackfield_files::{ArchiveLimits, ConflictPolicy, SingleFile, Unpacked, save};
 use jackfield_sdk::{ChunkKind, Event, File, FileSource, Hub, Part};
+use jackfield_transfer::{ArchiveLimits, ConflictPolicy, SingleFile, Unpacked, save};
 use parking_lot::Mutex;
 
 use super::TransferProgress;

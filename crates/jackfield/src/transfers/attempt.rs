@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jackfield_connect::through_hub::RelayError;
-use jackfield_files::{ChannelError, PartError, TransferError};
 use jackfield_sdk::{Backoff, Error};
+use jackfield_transfer::{ChannelError, PartError, TransferError};
 
 use crate::{
     exit::{self, CliError, ErrorSubject, ExitKind},

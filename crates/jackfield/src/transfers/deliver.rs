@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use jackfield_files::{Archive, ArchiveLimits, ConflictPolicy, UnpackError, Unpacked, unpack};
 use jackfield_sdk::Hub;
+use jackfield_transfer::{Archive, ArchiveLimits, ConflictPolicy, UnpackError, Unpacked, unpack};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{

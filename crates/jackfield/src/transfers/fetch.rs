@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use jackfield_connect::through_hub::{self, RelayError};
-use jackfield_files::{
-    Archive, ArchiveLimits, ArchiveOffer, ArchivePart, receive,
+use jackfield_model::Offer;
+use jackfield_sdk::{Error, FileTransfer, Hub};
+use jackfield_transfer::{
+    Archive, ArchiveLimits, ArchivePart, receive,
     rtc::{self, RtcOptions},
 };
-use jackfield_sdk::{Error, FileTransfer, Hub};
 
 use super::{
     RouteChoice, TransferProgress,
@@ -21,7 +22,7 @@ use super::{
 pub(super) struct ArchiveDownload<'a> {
     pub(super) hub: &'a Hub,
     pub(super) agent: &'a str,
-    pub(super) offer: &'a ArchiveOffer,
+    pub(super) offer: &'a Offer,
     pub(super) via: RouteChoice,
     /// Folder of partial archives.
     pub(super) parts: &'a Path,

@@ -7,7 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jackfield_files::{ArchiveOffer, OmittedEntries, Unpacked};
+use jackfield_model::Offer;
+use jackfield_transfer::{OmittedEntries, Unpacked};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -150,8 +151,8 @@ impl TransferProgress {
         });
     }
 
-    /// Reports a finished upload ([`ArchiveOffer`]).
-    pub(super) fn sent(&self, offer: &ArchiveOffer, sent: UploadConfirmation) {
+    /// Reports a finished upload ([`Offer`]).
+    pub(super) fn sent(&self, offer: &Offer, sent: UploadConfirmation) {
         let is_confirmed = sent == UploadConfirmation::Confirmed;
         self.step(
             "sent",

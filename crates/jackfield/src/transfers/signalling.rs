@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use jackfield_files::{
+use jackfield_sdk::{Error, FileTransfer, ReceivedSignal, ReceivedSignals};
+use jackfield_transfer::{
     ChannelError,
     rtc::{SignalKind, Signalling, ice_server_urls},
 };
-use jackfield_sdk::{Error, FileTransfer, ReceivedSignal, ReceivedSignals};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::{

@@ -9,8 +9,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jackfield_files::{ArchiveLimits, ArchiveOffer, ArchivePart, PartError};
+use jackfield_model::Offer;
 use jackfield_sdk::encode;
+use jackfield_transfer::{ArchiveLimits, ArchivePart, PartError};
 use serde::{Deserialize, Serialize};
 
 use crate::{exit::CliError, sessions};
@@ -25,7 +26,7 @@ const PREFIX: &str = "fetch-";
 pub(crate) struct DownloadOrder {
     pub(crate) hub: String,
     pub(crate) agent: String,
-    pub(crate) offer: ArchiveOffer,
+    pub(crate) offer: Offer,
     /// Output folder.
     pub(crate) out: PathBuf,
     /// Whether existing files are replaced.
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     fn order(id: &str) -> DownloadOrder {
-        let mut offer = ArchiveOffer::new(1, "ab".repeat(32), 1);
+        let mut offer = Offer::new(1, "ab".repeat(32), 1);
         id.clone_into(&mut offer.transfer_id);
         DownloadOrder {
             hub: "http://127.0.0.1:7411".to_owned(),

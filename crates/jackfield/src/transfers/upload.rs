@@ -3,12 +3,12 @@
 use std::{path::Path, time::Duration};
 
 use jackfield_connect::through_hub;
-use jackfield_files::{
+use jackfield_sdk::Hub;
+use jackfield_transfer::{
     ArchiveLimits, Bundle, PackError, Packed, pack,
     rtc::{self, RtcOptions},
     send,
 };
-use jackfield_sdk::{Hub, Offer};
 use tokio::time::timeout;
 
 use super::{
@@ -142,13 +142,7 @@ impl FolderUpload<'_> {
         is_first: bool,
     ) -> Result<UploadConfirmation, (AttemptError, u64)> {
         let offer = bundle.offer();
-        let told = Offer {
-            transfer_id: offer.transfer_id.clone(),
-            zip_size: offer.zip_size,
-            zip_sha256: offer.zip_sha256.clone(),
-            file_count: offer.file_count,
-        };
-        let announced = self.hub.announce(self.agent, &told, Some(self.client_id));
+        let announced = self.hub.announce(self.agent, offer, Some(self.client_id));
         let announced = announced.await.map_err(|error| {
             let trouble = match is_first {
                 // On the first attempt no connection was lost; the agent is simply not there.

@@ -13,18 +13,16 @@ mod pages;
 
 use jackfield_core::{
     store::{
-        LogItem, LogRow, PeerRecord, Store, StoreError, TaskFilter, TaskRecord, TaskState,
-        TransferRecord, memory::MemoryStore,
+        LogItem, LogRow, Store, StoreError, TaskFilter, TaskRecord, TaskState, memory::MemoryStore,
     },
-    transfers::Toward,
     units::Span,
 };
 use jackfield_model::{
-    AgentId, Answer, CallId, ChunkKind, End, Event, Failure, Json, Offer, Reason, TaskId, TokenId,
+    Answer, CallId, ChunkKind, End, Event, Failure, Json, Reason, TaskId, TokenId,
 };
-use jiff::{SignedDuration, Timestamp};
 
 use doors::{
+    a_record_of_an_agent_is_removed_by_its_key, records_about_no_agent_stay_until_they_are_removed,
     records_for_an_agent_that_is_not_there_are_not_kept, records_go_with_their_agent,
     records_keep_their_order_whenever_they_change, records_read_back_each_for_its_door,
     the_context_of_a_call_is_kept_with_its_task,
@@ -84,12 +82,12 @@ macro_rules! on_every_store {
 on_every_store! {
     agents_read_back_and_removed_ones_are_gone
     remotes_read_back_and_go_with_their_agent
-    peers_read_back_may_change_and_are_forgotten
-    transfers_read_back_until_they_are_over_or_forgotten
     records_read_back_each_for_its_door
     records_keep_their_order_whenever_they_change
     records_for_an_agent_that_is_not_there_are_not_kept
     records_go_with_their_agent
+    records_about_no_agent_stay_until_they_are_removed
+    a_record_of_an_agent_is_removed_by_its_key
     the_context_of_a_call_is_kept_with_its_task
     tokens_read_back_and_may_change
     a_task_reads_back_as_written_and_may_change
@@ -155,66 +153,6 @@ fn remotes_read_back_and_go_with_their_agent(store: &dyn Store) {
     assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
     store.remove_agent(a.id).wait().unwrap();
     assert_eq!(store.load_remotes().wait().unwrap(), [b]);
-}
-
-fn peers_read_back_may_change_and_are_forgotten(store: &dyn Store) {
-    let peer = |id: &str| PeerRecord {
-        id: id.into(),
-        address: None,
-        is_blocked: false,
-        seen_at: None,
-    };
-    let (a, mut b) = (peer("a"), peer("b"));
-    store.save_peer(b.clone()).wait().unwrap();
-    store.save_peer(a.clone()).wait().unwrap();
-    assert_eq!(store.load_peers().wait().unwrap(), [a.clone(), b.clone()]);
-    b.address = Some("/ip4/192.0.2.1/tcp/1/p2p/b".into());
-    b.is_blocked = true;
-    b.seen_at = Some(time(2));
-    store.save_peer(b.clone()).wait().unwrap();
-    store.remove_peer(a.id).wait().unwrap();
-    assert_eq!(store.load_peers().wait().unwrap(), [b]);
-}
-
-fn transfers_read_back_until_they_are_over_or_forgotten(store: &dyn Store) {
-    let transfer = |name: &str, id: &str, seconds: i64| TransferRecord {
-        name: AgentId::parse(name).unwrap(),
-        agent: AgentId::parse("amy").unwrap(),
-        peer: None,
-        caller: "ann".into(),
-        toward: Toward::Caller,
-        offer: Offer {
-            transfer_id: id.into(),
-            zip_size: 5,
-            zip_sha256: "ab".repeat(32),
-            file_count: 1,
-        },
-        until: Timestamp::now() + SignedDuration::from_secs(seconds),
-    };
-    let later = TransferRecord {
-        peer: Some(AgentId::parse("bob").unwrap()),
-        toward: Toward::Agent,
-        ..transfer("amy", "later", 900)
-    };
-    let (sooner, over) = (transfer("amy", "t", 600), transfer("amy", "over", -1));
-    let of_team = transfer("team", "t", 700);
-    for record in [&later, &over, &of_team, &sooner] {
-        store.save_transfer(record.clone()).wait().unwrap();
-    }
-    let load = || store.load_transfers().wait().unwrap();
-    assert_eq!(load(), [sooner.clone(), of_team.clone(), later.clone()]);
-    let again = TransferRecord {
-        until: Timestamp::now() + SignedDuration::from_secs(800),
-        ..sooner
-    };
-    store.save_transfer(again.clone()).wait().unwrap();
-    assert_eq!(load(), [of_team.clone(), again, later]);
-    let forgotten = store.remove_transfer(AgentId::parse("amy").unwrap(), "t".into());
-    forgotten.wait().unwrap();
-    assert_eq!(load().len(), 2);
-    let agent = store.remove_agent(AgentId::parse("amy").unwrap());
-    agent.wait().unwrap();
-    assert_eq!(load(), [of_team]);
 }
 
 fn tokens_read_back_and_may_change(store: &dyn Store) {

@@ -60,7 +60,7 @@ pub(crate) fn door_record(agent: &str, key: &str, number: u32) -> DoorRecord {
     let value = format!(r#"{{"text": "\u00fc \u0000", "number": {number}}}"#);
     DoorRecord {
         door: "team".into(),
-        agent: AgentId::parse(agent).unwrap(),
+        agent: Some(AgentId::parse(agent).unwrap()),
         key: key.into(),
         value: Json::parse(&value).unwrap(),
     }

@@ -21,7 +21,7 @@ fn everything_handed_over_before_closing_is_there_after_it() {
     drop(store.save_agent(agent("a")));
     drop(store.save_token(token.clone()));
     let kept = [door_record("a", "team", 1), door_record("a", "task/1", 2)];
-    drop(store.save_records(kept.to_vec()));
+    drop(store.save_records(kept.to_vec(), true));
     drop(store.save_task(record.clone(), vec![message(0, "hi")], Vec::new(), false));
     for pos in 1..=1000 {
         drop(store.append(record.id, vec![text(pos, "x")], Vec::new()));

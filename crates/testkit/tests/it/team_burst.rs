@@ -8,10 +8,10 @@ use std::sync::Arc;
 use jackfield_core::{
     call::AgentHandle,
     hub::Request,
-    limits::Limits,
     principal::Principal,
     units::{Size, Span},
 };
+use jackfield_hub::config::TeamLimits;
 use jackfield_model::{End, Event};
 use jackfield_testkit::{FakeAgent, Raw, SOON, TestHub, answer, fake_request};
 use reqwest::Method;
@@ -231,15 +231,11 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
         println!("grown by {grown} MiB");
         assert!(grown < 400, "{grown} MiB");
     }
-    let Limits {
-        team_ring,
-        team_tail,
-        ..
-    } = hub.config.limits;
+    let TeamLimits { ring, tail, .. } = hub.config.team_limits;
     // Three teams keep a tail each. The remaining bytes are for the stalled viewer, so it was connected all
     // the time.
-    let held = ring_bytes(&hub, 3 * team_tail.0).await;
-    assert!(held <= team_ring.0 + 2 * team_tail.0, "{held}");
+    let held = ring_bytes(&hub, 3 * tail.0).await;
+    assert!(held <= ring.0 + 2 * tail.0, "{held}");
 }
 
 /// The bytes of all rings, as the hub counts them once a second; waits for more than `least`.
@@ -306,8 +302,8 @@ async fn a_viewer_that_lags_beyond_the_ring_is_told_what_it_missed_and_sees_the_
     const SMALL: u64 = 20_000;
     let _alone = ALONE.lock().await;
     let hub = TestHub::start_with(|config| {
-        config.limits.team_ring = Size(512 << 10);
-        config.limits.team_tail = Size(128 << 10);
+        config.team_limits.ring = Size(512 << 10);
+        config.team_limits.tail = Size(128 << 10);
     })
     .await;
     let nested = Nested::new(&hub).await;

@@ -3,12 +3,13 @@
 use std::fs;
 
 use jackfield_connect::drivers::exec::Format;
-use jackfield_files::{
-    ArchiveLimits, ArchiveOffer, ArchivePart, ChannelError, ConflictPolicy, pack, receive,
+use jackfield_model::Offer;
+use jackfield_testkit::Raw;
+use jackfield_transfer::{
+    ArchiveLimits, ArchivePart, ChannelError, ConflictPolicy, pack, receive,
     rtc::{self, RtcOptions, SignalKind, Signalling},
     send, unpack,
 };
-use jackfield_testkit::Raw;
 use serde_json::{Value, json};
 
 use crate::drive::fixture::Fixture;
@@ -78,7 +79,7 @@ async fn an_agent_gets_the_files_that_a_connected_one_makes_for_it() {
     let mut amy = fixture.hub.bridge("amy").await;
     let (words, done) = call_for_files(&mut amy, "c1").await;
     assert_eq!(words, "made\n");
-    let offer: ArchiveOffer = serde_json::from_value(done["file_transfer_offer"].clone()).unwrap();
+    let offer: Offer = serde_json::from_value(done["file_transfer_offer"].clone()).unwrap();
     let mut signals = Signals {
         amy: &mut amy,
         transfer: &offer.transfer_id,

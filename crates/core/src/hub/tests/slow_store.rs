@@ -9,8 +9,8 @@ use jackfield_model::{CallbackId, TaskId, TokenId};
 use crate::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord,
-        Reopened, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RecordKey, RemoteRecord,
+        Reopened, TaskFilter, TaskRecord, TokenRecord,
     },
 };
 
@@ -203,29 +203,14 @@ impl Store for SlowStore {
     fn save_remote(&self, record: RemoteRecord) -> Receipt {
         self.inner.save_remote(record)
     }
-    fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {
-        self.inner.load_peers()
-    }
-    fn save_peer(&self, record: PeerRecord) -> Receipt {
-        self.inner.save_peer(record)
-    }
-    fn load_transfers(&self) -> Receipt<Vec<TransferRecord>> {
-        self.inner.load_transfers()
-    }
-    fn save_transfer(&self, record: TransferRecord) -> Receipt {
-        self.inner.save_transfer(record)
-    }
-    fn remove_transfer(&self, name: AgentId, id: String) -> Receipt {
-        self.inner.remove_transfer(name, id)
-    }
-    fn remove_peer(&self, id: String) -> Receipt {
-        self.inner.remove_peer(id)
-    }
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
         self.inner.load_records(door)
     }
-    fn save_records(&self, records: Vec<DoorRecord>) -> Receipt {
-        self.inner.save_records(records)
+    fn save_records(&self, records: Vec<DoorRecord>, sync: bool) -> Receipt {
+        self.inner.save_records(records, sync)
+    }
+    fn remove_records(&self, keys: Vec<RecordKey>, sync: bool) -> Receipt {
+        self.inner.remove_records(keys, sync)
     }
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
         self.inner.load_tokens()

@@ -340,7 +340,8 @@ impl AgoraSession {
         let starting = hub.clone();
         let mut task = Box::pin(async move { starting.tasks().start(request).await });
         let (begun, beginning) = oneshot::channel();
-        awaited.wait(beginning, thread.clone(), hub, link.clone());
+        let files = self.agora.files.clone();
+        awaited.wait(beginning, thread.clone(), (hub, files), link.clone());
         // The first poll opens or refuses the call: here and now, so that messages keep their order. The rest
         // waits for the store, and the next poll registers a real waker.
         let mut context = Context::from_waker(Waker::noop());

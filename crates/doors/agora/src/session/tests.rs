@@ -9,6 +9,7 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     auth::{Gatekeeper, Ingress},
+    files::Files,
     io::Io,
     socket::TcpConnection,
     tasks::Tasks,
@@ -38,7 +39,7 @@ async fn connection_with(
     let hub = Hub::open(store, Limits::default()).await.unwrap();
     let tasks = Tasks::new();
     let gatekeeper = Gatekeeper::new(hub.clone(), is_trusting);
-    let agora = Agora::new(hub.clone(), gatekeeper, tasks.clone());
+    let agora = Agora::new(hub.clone(), gatekeeper, tasks.clone(), Files::for_hub(&hub));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let client = TcpStream::connect(address).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use jackfield_core::files::Files;
+use jackfield_kit::files::Files;
 use jackfield_model::{File, FileSource};
 use jackfield_wire::json::{RawMembers, elements};
 use serde_json::value::RawValue;

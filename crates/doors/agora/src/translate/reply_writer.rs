@@ -1,6 +1,6 @@
 //! The frames of a reply from an agent of a different door to an Agora agent.
 
-use jackfield_core::files::Files;
+use jackfield_kit::files::Files;
 use jackfield_model::{Artifact, Ask, AskKind, Chunk, ChunkKind, Done, DoneState, Failure, Json};
 use jackfield_wire::json::JsonText;
 

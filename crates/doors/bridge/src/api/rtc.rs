@@ -78,7 +78,7 @@ pub(crate) async fn exchange(
         let offer = (signal_type == PREPARE_UPLOAD)
             .then(|| announced_offer(transfer, word.payload))
             .flatten();
-        let book = bridge.hub.transfers();
+        let book = &bridge.transfers;
         let announced = offer.map(|offer| book.announced(&id, &bridge.platform, offer, now));
         let announced = announced.transpose().map_err(refused)?;
         if let Err(failure) = signals::send_to_agent(&bridge, &id, transfer, &word) {

@@ -69,7 +69,7 @@ pub(crate) async fn show(
         Ok(done) => TaskStatusResponse::Completed {
             request_id: request.as_str(),
             result: &done.text,
-            attachments: &done.attachments(&bridge.hub.files_of(&record)),
+            attachments: &done.attachments(&bridge.links.of_task(&record)),
             file_transfer_offer: done.offer(),
             duration_ms,
             completed_at: &completed_at,

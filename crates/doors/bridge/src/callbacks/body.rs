@@ -1,6 +1,7 @@
 //! The body of a callback, exactly as in the original hub.
 
-use jackfield_core::{files::Files, store::TaskRecord};
+use jackfield_core::store::TaskRecord;
+use jackfield_kit::files::Files;
 use jackfield_model::Json;
 use jackfield_wire::json::RawMembers;
 use serde::Serialize;

@@ -51,7 +51,7 @@ async fn body(bridge: &Bridge, row: &OutboxRow) -> Result<Vec<u8>, ComposeError>
     let turn = turn.map_err(ComposeError::temporary)?;
     let record = task.record();
     let outcome = RelayOutcome::of(&record, turn);
-    let (data, links) = (row.callback.data.as_ref(), bridge.hub.files_of(&record));
+    let (data, links) = (row.callback.data.as_ref(), bridge.links.of_task(&record));
     let body = body::body_from(&record, data, &outcome, &links);
     body.map_err(ComposeError::permanent)
 }

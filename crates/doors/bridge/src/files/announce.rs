@@ -109,7 +109,7 @@ pub(crate) async fn announce(
     };
     let offer = offer.checked().map_err(|bad| invalid(bad.to_string()))?;
     check_size(offer.zip_size, bridge.files.max_size)?;
-    let book = bridge.hub.transfers();
+    let book = &bridge.transfers;
     let announced = book.announced(&agent, &principal, offer, Instant::now());
     let transfer = announced.map_err(forbidden)?;
     // Earlier signals under this id were meant for a different caller.

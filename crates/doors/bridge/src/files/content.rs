@@ -10,10 +10,7 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use jackfield_core::{
-    principal::Principal,
-    transfers::{Toward, Transfer},
-};
+use jackfield_core::principal::Principal;
 use jackfield_kit::{
     api::{
         Actor, ActsAsHeader, ApiError, ApiErrorBody, ApiQuery, CallErrorResponses, PathIds,
@@ -23,15 +20,10 @@ use jackfield_kit::{
     server::PassThrough,
 };
 use jackfield_model::{Failure, Reason};
+use jackfield_transfer::hub::{AgentSide, ArchiveSender, TicketWait, Toward, Transfer, pipe};
 use serde::Serialize;
 
-use super::{
-    FilesApi,
-    announce::check_size,
-    payload_from,
-    pipe::pipe,
-    relays::{AgentSide, TicketWait},
-};
+use super::{FilesApi, announce::check_size, payload_from};
 use crate::signals::{self, RELAY, SignalToAgent};
 
 /// The payload of the signal `relay`.
@@ -153,7 +145,7 @@ fn begin_upload(
     id: &str,
     transfer: &str,
     mut params: ApiQuery,
-) -> Result<(super::pipe::ArchiveSender, TicketWait), ApiError> {
+) -> Result<(ArchiveSender, TicketWait), ApiError> {
     let offset = params.one::<u64>("offset")?.unwrap_or(0);
     params.finish()?;
     let transfer = api.transfer(principal, id, transfer)?;

@@ -57,7 +57,7 @@ pub(crate) async fn download(
 ) -> Result<Response, RelayApiError> {
     // A path that cannot be decoded is no valid id either.
     let (id, transfer) = path.map_or_else(|_| Default::default(), |Path(ids)| ids);
-    let (id, book) = (agent_id(&id)?, bridge.hub.transfers());
+    let (id, book) = (agent_id(&id)?, &bridge.transfers);
     let found = book.of_caller(&bridge.platform, &id, &transfer, Instant::now());
     let transfer = found.map_err(as_(StatusCode::FORBIDDEN, BridgeErrorCode::AuthFailed))?;
     let past_the_end = as_(

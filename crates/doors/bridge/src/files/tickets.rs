@@ -78,7 +78,7 @@ pub(crate) async fn receive(
         return Ok(wrong_method(method, uri).await.into_response());
     }
     let outlet = api.0.relays.take_outlet(&ticket)?;
-    let len = outlet.len();
+    let len = outlet.bytes_left();
     let mut response = Response::new(Body::from_stream(outlet));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, len.into());

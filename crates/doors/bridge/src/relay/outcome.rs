@@ -2,10 +2,10 @@
 
 use jackfield_core::{
     call::Life,
-    files::Files,
     store::{TaskRecord, TaskState},
     task::LastTurn,
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{Done, DoneState, End, File, Transcript};
 use jackfield_wire::bridge::{Attachment, BridgeErrorCode};
 use serde_json::value::RawValue;

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use jackfield_core::{call::Life, files::Files, task::LastTurn};
+use jackfield_core::{call::Life, task::LastTurn};
+use jackfield_kit::files::Files;
 use jackfield_model::{
     Ask, Chunk, ChunkKind, Done, DoneState, End, Event, File, Json, Part, StreamedText,
 };
@@ -153,7 +154,8 @@ pub(crate) fn split_parts(parts: Vec<Part>) -> (String, Vec<File>) {
 
 #[cfg(test)]
 mod tests {
-    use jackfield_core::{files::FileKey, limits::Limits};
+    use jackfield_core::limits::Limits;
+    use jackfield_kit::files::FileKey;
     use jackfield_model::{Artifact, AskKind, Failure, FileSource, Reason};
 
     use super::*;

@@ -8,12 +8,12 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use jackfield_core::{
     call::{CallerHandle, Life},
-    files::Files,
     metrics::Connected,
     reply::{ReplyItem, ReplyReader},
     store::{LogItem, TaskState},
     task::{Cursor, LastTurn, Subscription, Task},
 };
+use jackfield_kit::files::Files;
 use jackfield_kit::{
     api::store_failure,
     sse::{SseBody, SseFrame},
@@ -32,7 +32,7 @@ const NO_COMMENTS: Duration = Duration::from_secs(365 * 86_400);
 pub(crate) fn respond_live(bridge: &Bridge, asking: CallerHandle) -> Response {
     let call = asking.call();
     tracing::debug!(call = %call.id, from = call.principal.label(), to = %call.target, "relay");
-    let files = call.files().clone();
+    let files = bridge.links.of_call(call);
     RelayStream::new(bridge, asking.into(), files, None).respond()
 }
 
@@ -51,7 +51,7 @@ pub(super) fn respond_durable(
         message_max: bridge.hub.limits().message.0,
         stop: bridge.tasks.stop_token().clone(),
     };
-    let files = bridge.hub.files_of(&record);
+    let files = bridge.links.of_task(&record);
     RelayStream::new(bridge, subscription.into(), files, Some(durable)).respond()
 }
 

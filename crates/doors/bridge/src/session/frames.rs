@@ -376,7 +376,9 @@ impl BridgeAgentSession {
         let asking = self.bridge.hub.calls().open(request)?;
         let call_id = Arc::from(call_id);
         let reader = registered.reader;
-        registered.lineage.add(reader, &call_id, asking);
+        registered
+            .lineage
+            .add(reader, &call_id, asking, &self.bridge.links);
         self.read_reply(call_id);
         Ok(())
     }

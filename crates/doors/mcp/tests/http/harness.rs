@@ -5,13 +5,13 @@ use std::{net::SocketAddr, sync::Arc};
 
 use jackfield_core::{
     agent::{Profile, Skill},
-    files::FileKey,
     hub::Hub,
     limits::Limits,
     principal::{Principal, Scopes},
     store::memory::MemoryStore,
     task::Task,
 };
+use jackfield_kit::files::{FileKey, Files};
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
     auth::Gatekeeper,
@@ -46,23 +46,26 @@ impl Running {
             .await
             .unwrap();
         let tasks = Tasks::new();
+        let files = Files::for_hub(&hub);
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let (app, _) = router(McpState {
             hub: hub.clone(),
             gatekeeper: gatekeeper.clone(),
+            files: files.clone(),
             version: "1.2.3",
             stop: tasks.stop_token().clone(),
         });
         let (own, _) = jackfield_own::router(OwnState {
             hub: hub.clone(),
             gatekeeper,
+            files: files.clone(),
             version: "1.2.3",
             stop: tasks.stop_token().clone(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let key = FileKey::new("file key");
-        hub.files().serve_at(&format!("http://{addr}"), key);
+        files.serve_at(&format!("http://{addr}"), key);
         let mut server = JoinSet::new();
         server.spawn(Server::new(vec![listener], app.merge(own), tasks.clone()).run(SOON));
         Self {

@@ -26,7 +26,7 @@ fn file(name: &str, mime: &str, base64: &str) -> File {
 impl Running {
     /// The path and query of a new link.
     fn link(&self, file: &File) -> String {
-        self.path_of(&self.hub.files().link(file).unwrap())
+        self.path_of(&self.files.link(file).unwrap())
     }
 
     fn path_of(&self, url: &str) -> String {
@@ -132,7 +132,7 @@ async fn a_link_that_has_ended_and_one_whose_file_made_room_are_gone() {
     .await;
     let old = Timestamp::now() - Duration::from_secs(3601);
     let first = file("a.txt", "text/plain", "aGk=");
-    let ended = hub.hub.files().link_at(&first, old).unwrap();
+    let ended = hub.files.link_at(&first, old).unwrap();
     let gone = (410, "not_found".to_owned());
     assert_eq!(hub.refused(&hub.path_of(&ended)).await, gone);
     let path = hub.link(&first);

@@ -6,12 +6,12 @@ use std::{net::SocketAddr, sync::Arc};
 use jackfield_core::{
     agent::{Profile, Skill},
     call::AgentHandle,
-    files::FileKey,
     hub::Hub,
     limits::Limits,
     principal::{Principal, Scopes},
     store::{Store, memory::MemoryStore},
 };
+use jackfield_kit::files::{FileKey, Files};
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
     auth::Gatekeeper,
@@ -30,6 +30,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 pub(crate) struct Running {
     pub(crate) addr: SocketAddr,
     pub(crate) hub: Hub,
+    pub(crate) files: Arc<Files>,
     pub(crate) teams: Teams,
     pub(crate) tasks: Tasks,
     pub(crate) spec: Value,
@@ -51,10 +52,12 @@ impl Running {
         let teams = Teams::open(Arc::new(store), limits).await.unwrap();
         let hub = teams.hub().clone();
         let tasks = Tasks::new();
+        let files = Files::for_hub(&hub);
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let (app, api) = router(OwnState {
             hub: hub.clone(),
             gatekeeper: gatekeeper.clone(),
+            files: files.clone(),
             version: "1.2.3",
             stop: tasks.stop_token().clone(),
         });
@@ -62,7 +65,7 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let key = FileKey::new("file key");
-        hub.files().serve_at(&format!("http://{addr}"), key);
+        files.serve_at(&format!("http://{addr}"), key);
         let mut server = JoinSet::new();
         let limits = ServerLimits::from(hub.limits());
         let serving = Server::new(vec![listener], app, tasks.clone())
@@ -72,6 +75,7 @@ impl Running {
         let mut running = Self {
             addr,
             hub,
+            files,
             teams,
             tasks,
             spec: Value::Null,

@@ -7,6 +7,7 @@ use jackfield_core::{
     inbox::Inbox,
     principal::Principal,
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{Failure, Owner};
 use jackfield_peer::{PeerId, node::Node};
 use parking_lot::RwLock;
@@ -33,6 +34,7 @@ impl PeerAgent {
     /// Attaches an agent. The returned future serves its calls until the agent is detached.
     pub(super) fn attach(
         hub: &Hub,
+        files: &Arc<Files>,
         owner: &Owner,
         node: &Node,
         peer: PeerId,
@@ -49,6 +51,7 @@ impl PeerAgent {
         let attached = hub.agents().attach_at(&entry, profile, inbox.clone())?;
         let way = Arc::new(RwLock::new(way));
         let (node, ways, ended) = (node.clone(), way.clone(), over.clone());
+        let files = files.clone();
         let serving = async move {
             let mut working = JoinSet::new();
             loop {
@@ -60,7 +63,7 @@ impl PeerAgent {
                             let way = ways.read().clone();
                             let (node, again) = (node.clone(), again.clone());
                             let span = call.call().span().clone();
-                            let work = work::carry_out(node, peer, way, call, again);
+                            let work = work::carry_out(node, peer, way, call, files.clone(), again);
                             working.spawn(work.instrument(span));
                         }
                         None => return,

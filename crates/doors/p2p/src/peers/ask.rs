@@ -1,6 +1,6 @@
 //! A call as a handoff: the choice of the peer's skill, its parameters and its input. Pure.
 
-use jackfield_core::files::Files;
+use jackfield_kit::files::Files;
 use jackfield_model::{Failure, Json, Message, Part};
 use jackfield_peer::{
     delegate::{choose, to_skill},

@@ -1,7 +1,8 @@
 //! What a call becomes for a peer, and what a peer is called here. That it all works among real peers is tested with a
 //! whole hub.
 
-use jackfield_core::{files::Files, limits::Limits};
+use jackfield_core::limits::Limits;
+use jackfield_kit::files::Files;
 use jackfield_model::{Json, Message, Part, Reason};
 use jackfield_peer::{Multiaddr, PeerId, wire::read_card};
 use serde_json::{Value, json};

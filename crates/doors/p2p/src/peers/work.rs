@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jackfield_core::{call::AgentHandle, gate::Gate, ready::ReadySet};
+use jackfield_kit::files::Files;
 use jackfield_model::{Artifact, Chunk, Done, End, Event, Json, Part, Reason};
 use jackfield_peer::{
     PeerId,
@@ -36,13 +37,23 @@ pub(super) async fn carry_out(
     peer: PeerId,
     way: PeerRoute,
     serving: AgentHandle,
+    files: Arc<Files>,
     look_again: Arc<Notify>,
 ) {
     let bell = ReadySet::new();
     serving.input().listen(bell.handle(0));
+    let files = files.of_call(serving.call());
     let mut delegation = None;
     let outcome = {
-        let work = work(&node, peer, &way, &serving, &mut delegation, &look_again);
+        let work = work(
+            &node,
+            peer,
+            &way,
+            &serving,
+            &files,
+            &mut delegation,
+            &look_again,
+        );
         tokio::select! {
             outcome = work => Some(outcome),
             () = until_over(&serving, &bell) => None,
@@ -82,17 +93,18 @@ async fn work(
     peer: PeerId,
     way: &PeerRoute,
     serving: &AgentHandle,
+    files: &Files,
     opened: &mut Option<Delegation>,
     look_again: &Notify,
 ) -> Result<Done, DelegationError> {
     let call = serving.call();
-    let asked = ask::hand_off(way, &call.message, call.files());
+    let asked = ask::hand_off(way, &call.message, files);
     let mut hand_off = match (asked, way) {
         // The peer may have changed since its card was fetched.
         (Err(failure), PeerRoute::Skills(_)) if failure.reason == Reason::Unsupported => {
             let card = fetch_card(node, peer, &[]).await.map_err(|_| failure)?;
             look_again.notify_one();
-            ask::hand_off(&PeerRoute::Skills(card.skills), &call.message, call.files())?
+            ask::hand_off(&PeerRoute::Skills(card.skills), &call.message, files)?
         }
         (asked, _) => asked?,
     };

@@ -16,7 +16,10 @@ use jackfield_core::{
     limits::Limits,
     store::memory::MemoryStore,
 };
-use jackfield_kit::testing::{Manner, Scripted};
+use jackfield_kit::{
+    files::Files,
+    testing::{Manner, Scripted},
+};
 use jackfield_model::{Chunk, End, Event};
 use jackfield_peer::serve::FrameOutput;
 use serde_json::{Value, json};
@@ -45,7 +48,7 @@ fn terms() -> HandoffTerms {
 }
 
 fn host(hub: &Hub) -> HubHost {
-    HubHost::new(hub.clone(), terms(), [])
+    HubHost::new(hub.clone(), Files::for_hub(hub), terms(), [])
 }
 
 fn manner(door: &'static str) -> Manner {

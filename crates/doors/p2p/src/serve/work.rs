@@ -2,7 +2,7 @@
 
 use std::{mem, sync::Arc};
 
-use jackfield_core::files::Files;
+use jackfield_kit::files::Files;
 use jackfield_peer::{
     failure::HandoffError,
     serve::{Progress, Work},

@@ -17,7 +17,7 @@ use std::{
     },
 };
 
-use jackfield_core::{call::Call, limits::Limits, principal::Principal, task::IdempotencyKey};
+use jackfield_core::{call::Call, principal::Principal, task::IdempotencyKey};
 use jackfield_model::{AgentId, Ask, CallId};
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -33,6 +33,7 @@ use self::{ring::EventRing, statuses::TeamStatuses};
 use super::event::{
     AgentStatus, CallerKey, EventBody, MemberEvent, SubTeam, TeamStatus, ToolInvocation,
 };
+use crate::TeamLimits;
 
 /// Number of answers from viewers to remember, in case a viewer sends an answer again.
 const ANSWERS: usize = 64;
@@ -179,12 +180,12 @@ pub(crate) struct CallPosition {
 }
 
 impl EventFeed {
-    pub(crate) fn new(of: AgentId, theatre: Arc<FeedPool>, limits: &Limits) -> Arc<Self> {
+    pub(crate) fn new(of: AgentId, theatre: Arc<FeedPool>, limits: &TeamLimits) -> Arc<Self> {
         let sizes = FeedSizes {
-            ring: limits.team_ring.0,
-            tail: limits.team_tail.0,
-            least: limits.team_tail.0 / 16,
-            total: limits.team_rings.0,
+            ring: limits.ring.0,
+            tail: limits.tail.0,
+            least: limits.tail.0 / 16,
+            total: limits.rings.0,
         };
         Arc::new(Self {
             of,

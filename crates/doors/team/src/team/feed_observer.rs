@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jackfield_core::{call::Call, observer::CallObserver, principal::Who};
+use jackfield_kit::files::Files;
 use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Event};
 
 use super::{
@@ -38,6 +39,8 @@ pub(crate) struct FeedObserver {
     /// Viewer that made the call, if any.
     viewer: Option<ViewerId>,
     story: MemberRenderer,
+    /// Files under links; on the account of the caller's owner once the call is opened.
+    files: Arc<Files>,
     /// Unanswered questions: id, kind, and the tool call that represents the question.
     asked: Vec<(String, AskKind, ToolInvocation)>,
 }
@@ -50,11 +53,13 @@ impl FeedObserver {
         seats: Vec<FeedSlot>,
         viewer: Option<ViewerId>,
         story: MemberRenderer,
+        files: Arc<Files>,
     ) -> Option<Self> {
         (!seats.is_empty()).then(|| Self {
             places: FeedSlots(seats.into()),
             viewer,
             story,
+            files,
             asked: Vec::new(),
         })
     }
@@ -62,6 +67,7 @@ impl FeedObserver {
 
 impl CallObserver for FeedObserver {
     fn opened(&mut self, call: &Arc<Call>) {
+        self.files = self.files.of_call(call);
         if call.has_reply() {
             self.story.mark_resumed();
         }
@@ -86,10 +92,10 @@ impl CallObserver for FeedObserver {
         self.story.opened(&mut |telling| places.show(telling));
     }
 
-    fn event(&mut self, call: &Call, event: &Event) {
-        let (places, files) = (&self.places, call.files());
+    fn event(&mut self, _: &Call, event: &Event) {
+        let places = &self.places;
         self.story
-            .event(event, files, &mut |telling| places.show(telling));
+            .event(event, &self.files, &mut |telling| places.show(telling));
     }
 
     fn asked(&mut self, call: &Arc<Call>, ask: &Ask) {
@@ -118,7 +124,7 @@ impl CallObserver for FeedObserver {
     fn ended(&mut self, call: &Call, end: &End) {
         let places = &self.places;
         self.story
-            .ended(end, call.files(), &mut |telling| places.show(telling));
+            .ended(end, &self.files, &mut |telling| places.show(telling));
         for seat in &self.places.0 {
             seat.stage.call_ended(call.id, &seat.spot);
         }

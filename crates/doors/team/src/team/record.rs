@@ -28,10 +28,14 @@ struct StoredTeam {
 pub(crate) async fn load(store: &dyn Store) -> Result<Vec<TeamRecord>, StoreError> {
     let mut teams: Vec<TeamRecord> = Vec::new();
     for record in store.load_records(DOOR).await? {
+        // All records of this door are about a team.
+        let Some(id) = record.agent.clone() else {
+            continue;
+        };
         if record.key == TEAM {
             let kept: StoredTeam = read(&record)?;
             teams.push(TeamRecord {
-                id: record.agent,
+                id,
                 owner: kept.owner,
                 by_admin: kept.by_admin,
                 spec: kept.spec,
@@ -40,7 +44,7 @@ pub(crate) async fn load(store: &dyn Store) -> Result<Vec<TeamRecord>, StoreErro
                 tasks: Vec::new(),
             });
         } else if let Some(team) = teams.last_mut()
-            && team.id == record.agent
+            && team.id == id
         {
             // A team is written before its tasks, so its record precedes theirs.
             team.tasks.push(read(&record)?);
@@ -70,7 +74,7 @@ pub(crate) fn save_tasks(store: &dyn Store, team: &AgentId, tasks: &[BoardTask])
 
 fn write(store: &dyn Store, records: Vec<Result<DoorRecord, serde_json::Error>>) -> Receipt {
     match records.into_iter().collect() {
-        Ok(records) => store.save_records(records),
+        Ok(records) => store.save_records(records, true),
         Err(error) => Receipt::ready(Err(StoreError::Refused(error.to_string()))),
     }
 }
@@ -82,7 +86,7 @@ fn written(
 ) -> Result<DoorRecord, serde_json::Error> {
     Ok(DoorRecord {
         door: DOOR.to_owned(),
-        agent: team.clone(),
+        agent: Some(team.clone()),
         key,
         value: Json::of(value)?,
     })
@@ -90,7 +94,8 @@ fn written(
 
 fn read<T: DeserializeOwned>(record: &DoorRecord) -> Result<T, StoreError> {
     serde_json::from_str(record.value.get()).map_err(|error| {
-        let why = format!("record {} of team {}: {error}", record.key, record.agent);
+        let team = record.agent.as_ref().map_or("", AgentId::as_str);
+        let why = format!("record {} of team {team}: {error}", record.key);
         StoreError::Refused(why)
     })
 }

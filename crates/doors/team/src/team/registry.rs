@@ -6,14 +6,13 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use jackfield_core::{
     agent::Profile,
-    limits::Limits,
     metrics::{Level, Metrics},
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{AgentId, Failure, Reason};
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
@@ -24,6 +23,7 @@ use super::{
     feed::{EventFeed, FeedPool},
     tree::{MAX_DEPTH, TeamTree},
 };
+use crate::TeamLimits;
 
 /// Maximum length of a member name, in characters.
 const MAX_NAME: usize = 128;
@@ -82,24 +82,26 @@ pub(crate) struct TeamRegistry {
     theatre: Arc<FeedPool>,
     /// Teams declared in the configuration file.
     declared: RwLock<HashSet<AgentId>>,
+    /// Files under links, for the feeds.
+    pub(crate) files: Arc<Files>,
     /// Number of sweeps of the hub.
     sweeps: AtomicU64,
     /// Metric of the bytes held by all feeds.
     ring_bytes: OnceLock<Level>,
-    /// Inactivity period after which a run ends.
-    rest_after: Duration,
+    limits: TeamLimits,
 }
 
 impl TeamRegistry {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: TeamLimits, files: Arc<Files>) -> Self {
         Self {
+            files,
             teams: RwLock::default(),
             solo: RwLock::default(),
             theatre: Arc::default(),
             declared: RwLock::default(),
             sweeps: AtomicU64::default(),
             ring_bytes: OnceLock::new(),
-            rest_after: limits.team_rest.0,
+            limits,
         }
     }
 
@@ -124,7 +126,7 @@ impl TeamRegistry {
 
     /// Ends runs that were inactive for longer than the limit.
     pub(crate) fn rest_at(&self, now: Instant) {
-        if let Some(before) = now.checked_sub(self.rest_after) {
+        if let Some(before) = now.checked_sub(self.limits.rest.0) {
             self.end_idle_runs(before);
         }
     }
@@ -137,12 +139,12 @@ impl TeamRegistry {
         self.teams.read().values().cloned().collect()
     }
 
-    pub(crate) fn insert(&self, mut record: TeamRecord, limits: &Limits) -> Arc<RegisteredTeam> {
+    pub(crate) fn insert(&self, mut record: TeamRecord) -> Arc<RegisteredTeam> {
         let tasks = std::mem::take(&mut record.tasks);
         let team = Arc::new(RegisteredTeam {
             id: record.id.clone(),
-            board: Mutex::new(TaskBoard::new(tasks, limits.board_tasks)),
-            stage: EventFeed::new(record.id.clone(), self.theatre.clone(), limits),
+            board: Mutex::new(TaskBoard::new(tasks, self.limits.tasks)),
+            stage: EventFeed::new(record.id.clone(), self.theatre.clone(), &self.limits),
             record: Mutex::new(record),
         });
         self.teams.write().insert(team.id.clone(), team.clone());
@@ -178,9 +180,9 @@ impl TeamRegistry {
     }
 
     /// Returns the [`EventFeed`] of a single agent. Creates the feed if missing.
-    pub(crate) fn open_agent_feed(&self, id: &AgentId, limits: &Limits) -> Arc<EventFeed> {
+    pub(crate) fn open_agent_feed(&self, id: &AgentId) -> Arc<EventFeed> {
         let mut solo = self.solo.write();
-        let new = || EventFeed::new(id.clone(), self.theatre.clone(), limits);
+        let new = || EventFeed::new(id.clone(), self.theatre.clone(), &self.limits);
         solo.entry(id.clone()).or_insert_with(new).clone()
     }
 
@@ -223,12 +225,7 @@ impl TeamRegistry {
     }
 
     /// Refuses a team description that is inconsistent, contains the team itself, or nests too deep.
-    pub(crate) fn check(
-        &self,
-        id: &AgentId,
-        spec: &TeamSpec,
-        limits: &Limits,
-    ) -> Result<(), Failure> {
+    pub(crate) fn check(&self, id: &AgentId, spec: &TeamSpec) -> Result<(), Failure> {
         let refused = |text: String| Err(Failure::new(Reason::Invalid, text));
         for (field, text) in [
             ("name", Some(&spec.name)),
@@ -240,8 +237,8 @@ impl TeamRegistry {
                 ));
             }
         }
-        if spec.members.is_empty() || spec.members.len() > limits.team_members {
-            let max = limits.team_members;
+        if spec.members.is_empty() || spec.members.len() > self.limits.members {
+            let max = self.limits.members;
             return refused(format!("field \"members\" must have 1 to {max} members"));
         }
         for (at, member) in spec.members.iter().enumerate() {

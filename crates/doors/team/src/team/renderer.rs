@@ -17,7 +17,7 @@ mod tools;
 
 use std::sync::Arc;
 
-use jackfield_core::files::Files;
+use jackfield_kit::files::Files;
 use jackfield_model::{
     AgentId, Answer, Artifact, Ask, AskKind, CallId, Chunk, ChunkKind, Done, End, Event, Json,
     Message, id::MAX_NAME,

@@ -22,6 +22,7 @@ use jackfield_core::{
     principal::{Principal, Who},
     store::{Receipt, Store, StoreError},
 };
+use jackfield_kit::files::Files;
 use jackfield_model::{AgentId, Failure, Reason};
 use jiff::Timestamp;
 
@@ -31,7 +32,7 @@ pub use self::{
     view::{TeamAgent, TeamView},
 };
 use crate::{
-    DOOR,
+    DOOR, TeamLimits,
     team::{
         MemberKind, TeamRecord, TeamSpec, record,
         registry::{RegisteredTeam, TeamRegistry, leader, profile},
@@ -50,9 +51,20 @@ pub struct Teams {
 impl Teams {
     /// Opens a [`Hub`] on a store, with the stored teams as its resolver. Replaces [`Hub::open`].
     pub async fn open(store: Arc<dyn Store>, limits: Limits) -> Result<Self, StoreError> {
-        let registry = Arc::new(TeamRegistry::new(&limits));
+        let files = Arc::new(Files::new(&limits));
+        Self::open_with(store, limits, TeamLimits::default(), files).await
+    }
+
+    /// Opens a hub with teams that have these limits and whose events link to `files`.
+    pub async fn open_with(
+        store: Arc<dyn Store>,
+        limits: Limits,
+        team_limits: TeamLimits,
+        files: Arc<Files>,
+    ) -> Result<Self, StoreError> {
+        let registry = Arc::new(TeamRegistry::new(team_limits, files));
         for record in record::load(&*store).await? {
-            registry.insert(record, &limits);
+            registry.insert(record);
         }
         let hub = Hub::open_with(store.clone(), limits, registry.clone()).await?;
         Ok(Self {
@@ -115,7 +127,7 @@ impl Teams {
             updated_at: now,
             tasks: Vec::new(),
         };
-        let team = self.registry.insert(record.clone(), self.hub.limits());
+        let team = self.registry.insert(record.clone());
         self.registry.follow_coordinator(self.hub.agents(), &team);
         Ok((team, record::save(&*self.store, record)))
     }
@@ -230,7 +242,7 @@ impl Teams {
             let text = "field \"coordinator\": a team cannot lead itself";
             return Err(Failure::new(Reason::Invalid, text));
         }
-        self.registry.check(id, spec, self.hub.limits())
+        self.registry.check(id, spec)
     }
 
     /// Returns a team owned by the principal, or any team for admins.

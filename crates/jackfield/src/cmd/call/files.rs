@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
-use jackfield_files::ArchiveOffer;
 use jackfield_sdk::{CallBuilder, Done, Hub};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -153,12 +152,7 @@ impl FileArgs {
         let order = DownloadOrder {
             hub: hub.address().base().to_owned(),
             agent: agent.to_owned(),
-            offer: ArchiveOffer {
-                transfer_id: offer.transfer_id,
-                zip_size: offer.zip_size,
-                zip_sha256: offer.zip_sha256,
-                file_count: offer.file_count,
-            },
+            offer,
             out,
             overwrite: self.overwrite,
         };

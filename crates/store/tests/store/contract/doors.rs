@@ -1,15 +1,16 @@
-//! Promises about the records of doors and the context that resolvers keep with tasks.
+//! Promises about the records of doors, for their agents and for themselves, and about the context that resolvers keep
+//! with tasks.
 
 use std::collections::BTreeMap;
 
-use jackfield_core::store::{DoorRecord, Store, TaskRecord};
+use jackfield_core::store::{DoorRecord, RecordKey, Store, TaskRecord};
 use jackfield_model::{AgentId, Json};
 
 use crate::records::{agent, door_record, find, save as save_task, task};
 
 fn save(store: &dyn Store, records: &[&DoorRecord]) {
     let records = records.iter().copied().cloned().collect();
-    store.save_records(records).wait().unwrap();
+    store.save_records(records, true).wait().unwrap();
 }
 
 fn load(store: &dyn Store) -> Vec<DoorRecord> {
@@ -76,6 +77,55 @@ pub(crate) fn records_go_with_their_agent(store: &dyn Store) {
     save_agents(store, &["a"]);
     save(store, &[&a]);
     assert_eq!(load(store), [a, b]);
+}
+
+pub(crate) fn records_about_no_agent_stay_until_they_are_removed(store: &dyn Store) {
+    save_agents(store, &["a"]);
+    let of_a = door_record("a", "x", 1);
+    let [x, y] = ["x", "y"].map(|key| DoorRecord {
+        agent: None,
+        ..door_record("a", key, 2)
+    });
+    save(store, &[&of_a, &x, &y]);
+    assert_eq!(load(store), [x.clone(), y.clone(), of_a.clone()]);
+    let changed = DoorRecord {
+        value: Json::parse("3").unwrap(),
+        ..x
+    };
+    save(store, &[&changed]);
+    assert_eq!(load(store), [changed.clone(), y, of_a.clone()]);
+    store.remove_agent(agent("a").id).wait().unwrap();
+    let key = |door: &str, agent: Option<AgentId>, key: &str| RecordKey {
+        door: door.into(),
+        agent,
+        key: key.into(),
+    };
+    // Those of other doors, of agents, and unknown ones are others.
+    let keys = vec![
+        key("team", None, "y"),
+        key("p2p", None, "x"),
+        key("team", of_a.agent, "x"),
+        key("team", None, "z"),
+    ];
+    store.remove_records(keys, true).wait().unwrap();
+    assert_eq!(load(store), [changed]);
+}
+
+pub(crate) fn a_record_of_an_agent_is_removed_by_its_key(store: &dyn Store) {
+    save_agents(store, &["a", "b"]);
+    let records = [("a", "1"), ("a", "2"), ("b", "1")];
+    let [gone, a, b] = records.map(|(agent, key)| door_record(agent, key, 1));
+    save(store, &[&gone, &a, &b]);
+    let key = RecordKey {
+        door: gone.door.clone(),
+        agent: gone.agent.clone(),
+        key: gone.key.clone(),
+    };
+    store.remove_records(vec![key], false).wait().unwrap();
+    assert_eq!(load(store), [a.clone(), b.clone()]);
+    // Written again it is the newest.
+    save(store, &[&gone]);
+    assert_eq!(load(store), [a, gone, b]);
 }
 
 pub(crate) fn the_context_of_a_call_is_kept_with_its_task(store: &dyn Store) {

@@ -135,7 +135,7 @@ async fn how_far_a_task_was_once_is_not_told_over_how_far_it_is() {
 
 #[tokio::test]
 async fn a_question_that_is_older_than_all_that_is_kept_is_asked_once_of_old_and_new_clients() {
-    let hub = TestHub::start_with(|config| config.limits.team_tail = Size(8 << 10)).await;
+    let hub = TestHub::start_with(|config| config.team_limits.tail = Size(8 << 10)).await;
     let (mut lead, mut dev, mut quick) = duo_of(&hub).await;
     let proxy = FaultProxy::start(hub.addr()).await;
     let mut cut = WebClient::open(proxy.addr(), "duo", &["lead", "dev"]).await;

@@ -20,6 +20,7 @@ use jackfield_kit::{
     ws_connection::{WsConnection, WsConnectionParts},
 };
 use jackfield_model::{AgentId, End, Event, Message as Said, Reason, RequestId, SessionId};
+use jackfield_transfer::hub::Transfers;
 use serde_json::{Value, json};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -80,6 +81,7 @@ impl Door {
         trusts_everyone: bool,
         files: FileRules,
     ) -> Self {
+        let transfers = Transfers::open(&store).await.unwrap();
         let hub = Hub::open(store, limits).await.unwrap();
         let tasks = Tasks::new();
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
@@ -87,6 +89,8 @@ impl Door {
             secrets: SharedSecret::new(SECRET).into_iter().collect(),
             callbacks: None,
             files,
+            transfers: Arc::new(transfers),
+            links: None,
         };
         let bridge = Bridge::with_platform(hub.clone(), gatekeeper, tasks.clone(), platform);
         let bridge = bridge.unwrap();

@@ -6,14 +6,14 @@ use jackfield_core::{
     agent::{Profile, Share},
     hub::Hub,
     limits::Limits,
-    store::{PeerRecord, Store, memory::MemoryStore},
+    store::{Store, memory::MemoryStore},
 };
-use jackfield_kit::tasks::Tasks;
+use jackfield_kit::{files::Files, tasks::Tasks};
 use jackfield_model::AgentId;
 use jackfield_peer::{
     Multiaddr,
     keys::Keypair,
-    known::KnownPeers,
+    known::{KnownPeers, PeerStore as _, SavedPeer},
     node::{Node, NodeConfig},
 };
 use jackfield_registry::{Registry, RegistryRules};
@@ -46,7 +46,12 @@ async fn open(store: &Arc<MemoryStore>, kept: &[PeerId]) -> (Hub, PeerTracker) {
         hub.clone(),
         node,
         registry,
-        HubHost::new(hub.clone(), HandoffTerms::default(), []),
+        HubHost::new(
+            hub.clone(),
+            Files::for_hub(&hub),
+            HandoffTerms::default(),
+            [],
+        ),
         known,
         tasks,
         false,
@@ -81,14 +86,18 @@ fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
     names.map(str::to_owned).into()
 }
 
-async fn seen(store: &MemoryStore, peer: PeerId, at: Timestamp) {
-    let record = PeerRecord {
-        id: peer.to_string(),
+async fn seen(store: &Arc<MemoryStore>, peer: PeerId, at: Timestamp) {
+    let saved = SavedPeer {
+        peer,
         address: None,
         is_blocked: false,
         seen_at: Some(at),
     };
-    store.save_peer(record).await.unwrap();
+    StoredPeers(store.clone()).save(saved).await.unwrap();
+}
+
+async fn kept(store: &Arc<MemoryStore>) -> Vec<SavedPeer> {
+    StoredPeers(store.clone()).load().await.unwrap()
 }
 
 fn hours(hours: i64) -> SignedDuration {
@@ -109,11 +118,8 @@ async fn agents_of_a_peer_that_is_away_for_a_day_are_forgotten_and_the_peer_with
     let (hub, peers) = open(&store, &[]).await;
     peers.forget_gone(now);
     assert_eq!(listed(&hub), names(["recent"]));
-    let left = store.load_peers().await.unwrap();
-    assert_eq!(
-        left.iter().map(|it| &it.id).collect::<Vec<_>>(),
-        [&recent.to_string()]
-    );
+    let left = kept(&store).await;
+    assert_eq!(left.iter().map(|it| it.peer).collect::<Vec<_>>(), [recent]);
     let agents = store.load_agents().await.unwrap();
     assert_eq!(agents.len(), 1, "the store has forgotten it as well");
 }
@@ -125,7 +131,7 @@ async fn agents_of_whom_nobody_wrote_down_when_they_were_here_have_a_day_from_no
     bring(&hub, "guest", PeerId::random(), DOOR);
     let now = Timestamp::now();
     peers.forget_gone(now);
-    assert_eq!(store.load_peers().await.unwrap()[0].seen_at, Some(now));
+    assert_eq!(kept(&store).await[0].seen_at, Some(now));
     // However often the hub is started meanwhile.
     let (hub, peers) = open(&store, &[]).await;
     peers.forget_gone(now + hours(23));
@@ -133,7 +139,7 @@ async fn agents_of_whom_nobody_wrote_down_when_they_were_here_have_a_day_from_no
     let (hub, peers) = open(&store, &[]).await;
     peers.forget_gone(now + hours(25));
     assert_eq!(listed(&hub), names([]));
-    assert!(store.load_peers().await.unwrap().is_empty());
+    assert!(kept(&store).await.is_empty());
 }
 
 #[tokio::test]

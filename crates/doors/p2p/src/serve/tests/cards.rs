@@ -13,6 +13,7 @@ async fn the_hubs_card_has_a_skill_for_each_agent_that_a_peer_may_call() {
     let _writer = agent(&hub, "writer", &["poem", "song"]);
     let host = HubHost::new(
         hub.clone(),
+        Files::for_hub(&hub),
         HandoffTerms {
             default_agent: None,
             ..terms()

@@ -84,7 +84,7 @@ async fn shop(hub: &Hub, base: &str) -> HubHost {
     let endpoint = Endpoint::new(&outbound, base, None).unwrap();
     assert!(endpoint.look().await.is_here());
     let id = AgentId::parse("shop").unwrap();
-    HubHost::new(hub.clone(), terms(), [(id, endpoint)])
+    HubHost::new(hub.clone(), Files::for_hub(hub), terms(), [(id, endpoint)])
 }
 
 #[tokio::test]
@@ -243,7 +243,12 @@ async fn the_hub_waits_for_no_card_and_shows_who_is_there() {
     let outbound = Outbound::new(&OutboundRules::default()).unwrap();
     let endpoint = Endpoint::new(&outbound, &site.base, None).unwrap();
     let id = AgentId::parse("shop").unwrap();
-    let host = HubHost::new(hub, terms(), [(id, endpoint.clone())]);
+    let host = HubHost::new(
+        hub.clone(),
+        Files::for_hub(&hub),
+        terms(),
+        [(id, endpoint.clone())],
+    );
     let get = |path: &str| json!({"method": "GET", "path": path});
     let skills = || {
         let card: Value = serde_json::from_str(&host.card(PEER, Origin::Elsewhere)).unwrap();

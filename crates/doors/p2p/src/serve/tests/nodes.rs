@@ -1,6 +1,6 @@
 //! The same between two nodes, over loopback sockets.
 
-use jackfield_kit::{tasks::Tasks, testing::soon};
+use jackfield_kit::{files::Files, tasks::Tasks, testing::soon};
 use jackfield_peer::{
     StreamProtocol,
     exchange::{ask, write},
@@ -41,7 +41,7 @@ impl Rig {
             deadline: Duration::from_secs(3600),
             ..HandoffTerms::default()
         };
-        let host = HubHost::new(hub.clone(), terms, []);
+        let host = HubHost::new(hub.clone(), Files::for_hub(&hub), terms, []);
         let config = NodeConfig {
             listen: vec![address.parse().unwrap()],
             ..NodeConfig::default()

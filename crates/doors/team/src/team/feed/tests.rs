@@ -22,9 +22,9 @@ fn ids_of_events_leave_room_for_their_levels() {
 #[test]
 fn what_all_stages_hold_is_counted_and_given_back() {
     let theatre = Arc::new(FeedPool::default());
-    let limits = Limits {
-        team_rings: jackfield_core::units::Size(20_000),
-        ..Limits::default()
+    let limits = TeamLimits {
+        rings: jackfield_core::units::Size(20_000),
+        ..TeamLimits::default()
     };
     let id = AgentId::parse("t").unwrap();
     let stages = [(); 2].map(|()| EventFeed::new(id.clone(), theatre.clone(), &limits));
@@ -40,7 +40,7 @@ fn what_all_stages_hold_is_counted_and_given_back() {
     }
     let held = || theatre.held();
     // Each keeps a little, however much all of them hold.
-    let least = limits.team_tail.0 / 16;
+    let least = limits.tail.0 / 16;
     assert!(held() <= 2 * (least + 2048), "{}", held());
     let [one, two] = stages;
     drop(one);
@@ -52,10 +52,10 @@ fn what_all_stages_hold_is_counted_and_given_back() {
 #[test]
 fn a_viewer_that_never_reads_holds_back_no_more_than_the_ring_may_have() {
     let theatre = Arc::new(FeedPool::default());
-    let limits = Limits {
-        team_ring: jackfield_core::units::Size(50_000),
-        team_tail: jackfield_core::units::Size(10_000),
-        ..Limits::default()
+    let limits = TeamLimits {
+        ring: jackfield_core::units::Size(50_000),
+        tail: jackfield_core::units::Size(10_000),
+        ..TeamLimits::default()
     };
     let stage = EventFeed::new(AgentId::parse("t").unwrap(), theatre.clone(), &limits);
     let says = |words: usize| {
@@ -73,13 +73,13 @@ fn a_viewer_that_never_reads_holds_back_no_more_than_the_ring_may_have() {
         most = most.max(theatre.held());
         reads.read_batch(usize::MAX, &mut seen);
     }
-    assert!(most <= limits.team_ring.0, "{most}");
+    assert!(most <= limits.ring.0, "{most}");
     let is_event = |seen: &FeedItem| matches!(seen, FeedItem::Event(_));
     assert!(seen.iter().all(is_event), "whoever reads loses nothing");
     assert_eq!(seen.len(), 1000);
     drop(stalled);
     stage.append_event(&[].into(), says(0));
-    assert!(theatre.held() <= limits.team_tail.0 + 2048);
+    assert!(theatre.held() <= limits.tail.0 + 2048);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn boards_weigh_all_that_is_on_them() {
     for (change, texts) in [(BoardChange::Created { added, all }, 21), (status, 3)] {
         let theatre = Arc::new(FeedPool::default());
         let id = AgentId::parse("t").unwrap();
-        let stage = EventFeed::new(id, theatre.clone(), &Limits::default());
+        let stage = EventFeed::new(id, theatre.clone(), &TeamLimits::default());
         stage.append_event(&[].into(), Arc::new(EventBody::Board(change)));
         assert!(theatre.held() > texts * 10_000, "{}", theatre.held());
     }

@@ -1,6 +1,6 @@
 //! Conversion of artifacts and attachments into [`MemberArtifact`].
 
-use jackfield_core::files::Files;
+use jackfield_kit::files::Files;
 use jackfield_model::{Artifact, File, FileSource, Part};
 
 use crate::team::event::MemberArtifact;

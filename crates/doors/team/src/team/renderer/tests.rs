@@ -6,7 +6,8 @@ mod ends;
 mod speech;
 mod tools;
 
-use jackfield_core::{files::FileKey, limits::Limits};
+use jackfield_core::limits::Limits;
+use jackfield_kit::files::FileKey;
 
 use super::*;
 

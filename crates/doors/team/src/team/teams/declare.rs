@@ -30,7 +30,7 @@ impl Teams {
         for (id, spec) in &teams {
             let check = self.check_declaration(spec);
             check
-                .and_then(|()| self.registry.check(id, spec, self.hub.limits()))
+                .and_then(|()| self.registry.check(id, spec))
                 .map_err(|failure| {
                     Failure::new(failure.reason, format!("team {id}: {}", failure.text))
                 })?;

@@ -151,7 +151,7 @@ impl TeamRegistry {
         }
         let story = MemberRenderer::new(call, agents.limits().chunk.0);
         let viewer = said.and_then(|said| said.viewer);
-        let seats = FeedObserver::new(placing.seats, viewer, story);
+        let seats = FeedObserver::new(placing.seats, viewer, story, self.files.clone());
         let observers = seats.map(|seats| Box::new(seats) as Box<dyn CallObserver>);
         let context = RunContext::new(placing.runs);
         let right = self.right(agents, team, through, &kept);

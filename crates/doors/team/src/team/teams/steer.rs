@@ -99,7 +99,7 @@ impl Teams {
     ) -> Result<Option<Arc<Task>>, Failure> {
         let entry = self.hub.agents().find(principal, id)?;
         let served = entry.stands_for().unwrap_or_else(|| entry.clone());
-        let stage = self.registry.open_agent_feed(&served.id, self.hub.limits());
+        let stage = self.registry.open_agent_feed(&served.id);
         let request = Request::new(principal.clone(), DOOR, entry.id.clone(), message);
         self.send_message_at(&stage, served.id.as_str(), request)
             .await

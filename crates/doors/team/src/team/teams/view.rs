@@ -87,7 +87,7 @@ impl Teams {
         // Viewing a team as an agent shows only the coordinator.
         let entry = entry.stands_for().unwrap_or(entry);
         let only = restricted_to_own(principal, &entry);
-        let stage = self.registry.open_agent_feed(&entry.id, self.hub.limits());
+        let stage = self.registry.open_agent_feed(&entry.id);
         let viewing = FeedReader::new(stage, only, since);
         // Removing an agent closes the agent's feed, but not a feed opened after the removal. Principals with
         // access to the next agent of the same id could view a feed opened too late, so check again.

@@ -1,6 +1,6 @@
 //! The board of a team: what may be put on it, who may, and that changes are events.
 
-use jackfield_core::limits::Limits;
+use jackfield_team::TeamLimits;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -194,11 +194,11 @@ async fn a_task_is_found_by_a_name_of_any_letters() {
 
 #[tokio::test]
 async fn a_full_board_takes_no_more() {
-    let limits = Limits {
-        board_tasks: 2,
-        ..Limits::default()
+    let limits = TeamLimits {
+        tasks: 2,
+        ..TeamLimits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = Running::start_limited(limits).await;
     let _agents = hub.nested().await;
     let three = json!({"tasks": [task("a", &[]), task("b", &[]), task("c", &[])]});
     is_refused(&hub.post(TASKS, three).await, 429, "busy", "2 tasks");

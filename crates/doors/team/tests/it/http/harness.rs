@@ -13,13 +13,14 @@ use jackfield_core::{
 pub(crate) use jackfield_kit::testing::{Scripted, SseReader};
 use jackfield_kit::{
     auth::{Gatekeeper, Ingress},
+    files::Files,
     server::Server,
     tasks::Tasks,
     testing::{Manner, SOON, spec},
 };
 use jackfield_model::Owner;
 use jackfield_own::{OwnState, openapi_route};
-use jackfield_team::{TeamDoor, Teams};
+use jackfield_team::{TeamDoor, TeamLimits, Teams};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
@@ -46,13 +47,26 @@ impl Running {
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
         let teams = Teams::open(Arc::new(MemoryStore::default()), limits);
-        let teams = teams.await.unwrap();
+        Self::serve(teams.await.unwrap(), trusts_everyone).await
+    }
+
+    /// With limits of teams.
+    pub(crate) async fn start_limited(limits: TeamLimits) -> Self {
+        let (store, hub) = (Arc::new(MemoryStore::default()), Limits::default());
+        let files = Arc::new(Files::new(&hub));
+        let teams = Teams::open_with(store, hub, limits, files).await.unwrap();
+        Self::serve(teams, true).await
+    }
+
+    async fn serve(teams: Teams, trusts_everyone: bool) -> Self {
         let hub = teams.hub().clone();
         let tasks = Tasks::new();
+        let files = Files::for_hub(&hub);
         let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
         let (own, mut api) = jackfield_own::router(OwnState {
             hub: hub.clone(),
             gatekeeper: gatekeeper.clone(),
+            files: files.clone(),
             version: "1.2.3",
             stop: tasks.stop_token().clone(),
         });

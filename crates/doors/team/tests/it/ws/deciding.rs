@@ -1,7 +1,8 @@
 //! Approvals: asked at any depth, decided by name, route key or token, by those who may.
 
-use jackfield_core::{agent::Settings, limits::Limits, principal::Principal, units::Size};
+use jackfield_core::{agent::Settings, principal::Principal, units::Size};
 use jackfield_model::{Event, Message};
+use jackfield_team::TeamLimits;
 use serde_json::{Value, json};
 
 use crate::ws::harness::*;
@@ -217,12 +218,12 @@ async fn a_viewer_that_comes_later_finds_the_open_question_once() {
 
 #[tokio::test]
 async fn an_open_question_that_the_tail_has_lost_is_in_the_snapshot() {
-    let limits = Limits {
-        team_ring: Size::kib(8),
-        team_tail: Size::kib(4),
-        ..Limits::default()
+    let limits = TeamLimits {
+        ring: Size::kib(8),
+        tail: Size::kib(4),
+        ..TeamLimits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = Running::start_limited(limits).await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut first = hub.viewer("web").await;

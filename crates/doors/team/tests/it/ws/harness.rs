@@ -14,13 +14,14 @@ use jackfield_core::{
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
     auth::{Gatekeeper, Ingress},
+    files::Files,
     server::Server,
     tasks::Tasks,
     testing::{Manner, SOON},
 };
 use jackfield_model::{AgentId, Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json, Owner};
 use jackfield_team::{
-    TeamDoor, Teams, router,
+    TeamDoor, TeamLimits, Teams, router,
     team::{MemberKind, MemberSpec, TeamSpec},
 };
 use serde_json::{Value, json};
@@ -58,7 +59,18 @@ impl Running {
         trusts_everyone: bool,
         limits: Limits,
     ) -> Self {
-        let teams = Teams::open(store, limits).await.unwrap();
+        Self::serve(Teams::open(store, limits).await.unwrap(), trusts_everyone).await
+    }
+
+    /// With limits of teams.
+    pub(crate) async fn start_limited(limits: TeamLimits) -> Self {
+        let (store, hub) = (Arc::new(MemoryStore::default()), Limits::default());
+        let files = Arc::new(Files::new(&hub));
+        let teams = Teams::open_with(store, hub, limits, files).await.unwrap();
+        Self::serve(teams, true).await
+    }
+
+    async fn serve(teams: Teams, trusts_everyone: bool) -> Self {
         let hub = teams.hub().clone();
         let tasks = Tasks::new();
         let (app, _) = router(TeamDoor {

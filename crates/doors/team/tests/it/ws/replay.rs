@@ -1,7 +1,8 @@
 //! Coming back: the retained tail with its own numbers, from a number on, and what is gone.
 
-use jackfield_core::{limits::Limits, units::Size};
+use jackfield_core::units::Size;
 use jackfield_model::Event;
+use jackfield_team::TeamLimits;
 use serde_json::Value;
 
 use crate::ws::harness::*;
@@ -87,12 +88,12 @@ async fn whoever_comes_back_after_a_restart_misses_nothing_of_the_new_run() {
 
 #[tokio::test]
 async fn what_is_gone_is_said() {
-    let limits = Limits {
-        team_ring: Size::kib(8),
-        team_tail: Size::kib(4),
-        ..Limits::default()
+    let limits = TeamLimits {
+        ring: Size::kib(8),
+        tail: Size::kib(4),
+        ..TeamLimits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = Running::start_limited(limits).await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     // Nobody views, so that nobody holds anything back.

@@ -33,7 +33,7 @@ async fn a_team_is_an_agent_that_is_there_when_its_coordinator_is() {
 
 #[tokio::test]
 async fn what_contradicts_itself_is_refused_and_named() {
-    let hub = hub_with(|limits| limits.team_members = 2).await;
+    let hub = hub_with(|limits| limits.members = 2).await;
     let ((_a, _), (_b, _)) = (agent(&hub, "a"), agent(&hub, "b"));
     team(&hub, "t", &["a"]);
     for (wrong, word) in [

@@ -89,14 +89,15 @@ pub(super) async fn hub() -> Rig {
     hub_with(|_| ()).await
 }
 
-pub(super) async fn hub_with(change: impl FnOnce(&mut Limits)) -> Rig {
+pub(super) async fn hub_with(change: impl FnOnce(&mut TeamLimits)) -> Rig {
     hub_on(Arc::new(MemoryStore::default()), change).await
 }
 
-pub(super) async fn hub_on(store: Arc<dyn Store>, change: impl FnOnce(&mut Limits)) -> Rig {
-    let mut limits = Limits::default();
+pub(super) async fn hub_on(store: Arc<dyn Store>, change: impl FnOnce(&mut TeamLimits)) -> Rig {
+    let (hub, mut limits) = (Limits::default(), TeamLimits::default());
     change(&mut limits);
-    let teams = Teams::open(store, limits).await.unwrap();
+    let files = Arc::new(Files::new(&hub));
+    let teams = Teams::open_with(store, hub, limits, files).await.unwrap();
     Rig { teams }
 }
 

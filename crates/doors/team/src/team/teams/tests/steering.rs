@@ -195,7 +195,7 @@ async fn an_id_of_a_run_that_is_over_may_be_used_again() {
     let first = tell_as(&hub, &ann(), "m-1", "go").await.unwrap();
     say(agents[0].1.next(), "done");
     until_idle().await;
-    let rest = hub.limits().team_rest.0;
+    let rest = TeamLimits::default().rest.0;
     hub.teams.registry.end_idle_runs(Instant::now() + rest);
     assert_ne!(tell_as(&hub, &ann(), "m-1", "go").await.unwrap(), first);
 }

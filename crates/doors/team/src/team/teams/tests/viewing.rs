@@ -42,8 +42,8 @@ fn publish(hub: &Rig, text: &str) -> u64 {
 
 async fn small() -> (Rig, Attached, Arc<Line>) {
     let hub = hub_with(|limits| {
-        limits.team_tail = Size(8 << 10);
-        limits.team_ring = Size(64 << 10);
+        limits.tail = Size(8 << 10);
+        limits.ring = Size(64 << 10);
     })
     .await;
     let (attached, line) = agent(&hub, "a");
@@ -357,7 +357,7 @@ async fn an_agent_is_viewed_alone_whoever_calls_it() {
 async fn the_stage_of_a_viewer_that_is_just_coming_is_not_forgotten() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let stage = hub.teams.registry.open_agent_feed(&id("a"), hub.limits());
+    let stage = hub.teams.registry.open_agent_feed(&id("a"));
     // The sweeper comes between.
     hub.teams.registry.rest_at(Instant::now());
     let mut viewing = FeedReader::new(stage, None, &ReplayStart::Now);
