@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::{
     failure::state_of_failure,
+    renderer::QUESTION,
     translate::{answer_to, artifact_to, chunk_artifact, file_to, message_to, metadata},
 };
 use crate::wire::official::model::{
@@ -403,7 +404,7 @@ impl TaskSnapshot {
         let result = done.result.unwrap_or_default();
         match result.strip_prefix(self.words.as_str()) {
             None | Some("") => {}
-            Some(rest) if self.state == A2aState::Completed => {
+            Some(rest) if self.state == A2aState::Completed || result.len() > QUESTION => {
                 let voice = self.voices.last().cloned();
                 self.append_text(voice.unwrap_or_else(|| reply(self.turn)), rest);
             }

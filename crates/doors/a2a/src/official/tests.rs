@@ -291,6 +291,35 @@ fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
 }
 
 #[test]
+fn a_question_too_long_for_the_status_is_told_in_the_reply() {
+    let long = "which? ".repeat(20_000);
+    for streamed in ["", "which? "] {
+        let end = done(Done {
+            state: DoneState::InputRequired,
+            result: Some(long.clone()),
+            ..Done::default()
+        });
+        let log = [message("hi"), text(streamed), end];
+        let mut teller = UpdateRenderer::after(&story_of(&log[..1]));
+        let mut told = Vec::new();
+        for item in &log[1..] {
+            teller.render(0, AT, item.clone(), &mut told);
+        }
+        let Some(StreamItem::Status(last)) = told.last() else {
+            panic!("{told:?}");
+        };
+        let asked = &last.status.message.as_ref().unwrap().parts[0].content;
+        assert!(
+            matches!(asked, PartContent::Text(text) if text.len() <= 64 << 10 && long.starts_with(text)),
+            "the status repeats the beginning only"
+        );
+        let heard = listen(story_of(&log[..1]).into_task(ALL), told);
+        assert_eq!(heard.1, [("reply".to_owned(), long.clone())]);
+        assert_eq!(heard, listen(story_of(&log).into_task(ALL), Vec::new()));
+    }
+}
+
+#[test]
 fn an_approval_that_is_the_owners_to_give_leaves_the_task_working() {
     let task = story_of(&[message("hi"), text("x"), ask(AskKind::Approval)]);
     assert_eq!(task.into_task(ALL).status.state, A2aState::Working);
