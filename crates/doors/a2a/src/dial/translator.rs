@@ -106,6 +106,8 @@ pub(super) struct AnswerTranslator {
     said: ForwardedContent,
     /// Last forwarded status text.
     told: Option<String>,
+    /// Last reply text in the log outside of artifacts. The status of a completed task may repeat it.
+    recalled_reply: Option<String>,
     /// True if the turn continues from the log, see [`recall`].
     is_recalled: bool,
     /// True if any content of the reply was forwarded.
@@ -266,7 +268,9 @@ impl AnswerTranslator {
             status.state,
             A2aState::Submitted | A2aState::Working | A2aState::Unknown | A2aState::Completed
         );
-        if is_word && status.message.as_ref().map(words) == self.told {
+        let said = status.message.as_ref().map(words);
+        let is_reply = status.state == A2aState::Completed && said == self.recalled_reply;
+        if is_word && (said == self.told || is_reply) {
             status.message = None;
         }
         self.status(status, None, out);

@@ -34,6 +34,8 @@ impl AnswerTranslator {
                 self.asks = 0;
                 self.is_waiting = false;
                 self.has_spoken = false;
+                self.told = None;
+                self.recalled_reply = None;
             }
             LogItem::End(End::Done(done)) if done.needs_auth => {
                 self.wanted_login = Some(done.result.unwrap_or_default());
@@ -50,10 +52,13 @@ impl AnswerTranslator {
                     let had = self.recall_passed(&artifact.id);
                     had.is_words = true;
                     had.say(&chunk.text);
-                    return;
                 }
-                None => self.said.say(&chunk.text),
+                None => {
+                    self.said.say(&chunk.text);
+                    self.recalled_reply = Some(chunk.text);
+                }
             }
+            return;
         }
         self.told = Some(chunk.text);
     }

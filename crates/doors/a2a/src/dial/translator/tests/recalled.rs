@@ -134,6 +134,28 @@ fn a_word_that_stands_in_the_status_is_told_once_however_often_the_task_is_looke
 }
 
 #[test]
+fn a_status_text_of_an_earlier_turn_is_told_again_in_the_next() {
+    let stands = json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_WORKING", "busy")}});
+    let mut hearing = recalled(&new(std::slice::from_ref(&stands)));
+    hearing.replay(LogItem::Message(event::Message::text("go on")));
+    let told = heard(&mut hearing, A2aVersion::V10, &[stands]);
+    assert_eq!(whole(&told).1, ["status busy"]);
+}
+
+#[test]
+fn a_status_text_that_equals_the_reply_is_told() {
+    let reply = json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "taskId": "t", "contextId": "c", "parts": [{"text": "busy"}]}});
+    let stands = json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_WORKING", "busy")}});
+    let log = new(&[reply]);
+    let told = heard(&mut recalled(&log), A2aVersion::V10, &[stands]);
+    assert_eq!(whole(&told).1, ["status busy"]);
+    // At the end it is the reply again, which was forwarded.
+    let ended = json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_COMPLETED", "busy")}});
+    let told = heard(&mut recalled(&log), A2aVersion::V10, &[ended]);
+    assert_eq!(told, [RemoteOutput::End(End::done())]);
+}
+
+#[test]
 fn a_question_of_before_is_not_asked_again_and_the_next_one_has_another_id() {
     let stands = |text: &str| json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_INPUT_REQUIRED", text)}});
     let log = new(&[stands("which?")]);
