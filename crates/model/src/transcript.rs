@@ -176,7 +176,7 @@ impl Transcript {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ask, AskKind, File, FileSource, Json};
+    use crate::{ArtifactExtra, Ask, AskKind, File, FileSource, Json};
 
     fn artifact(id: &str, parts: Vec<Part>, append: bool) -> Event {
         Event::Artifact(Artifact {
@@ -264,6 +264,46 @@ mod tests {
             artifact("b", vec![text("?")], false),
         ]);
         assert_eq!(transcript.into_parts(), [text("one"), text("?")]);
+    }
+
+    #[test]
+    fn parts_with_fields_of_their_own_are_not_joined_and_keep_them() {
+        let piece = |parts: Vec<Part>, append, extra: &str| {
+            let Event::Artifact(artifact) = artifact("a", parts, append) else {
+                unreachable!();
+            };
+            Event::Artifact(Artifact {
+                extra: ArtifactExtra::read(&Json::parse(extra).unwrap()).map(Box::new),
+                ..artifact
+            })
+        };
+        let transcript = transcript([
+            piece(
+                vec![text("one")],
+                false,
+                r#"{"metadata":{"a": 1},"description":"draft"}"#,
+            ),
+            artifact("a", vec![text(" two")], true),
+            piece(
+                vec![text("# three"), text("four")],
+                true,
+                r#"{"metadata":{"b":2.50},"parts":[[0,{"media_type":"text/markdown"}]]}"#,
+            ),
+            artifact("a", vec![text(" five")], true),
+            piece(vec![], true, r#"{"description":"final"}"#),
+        ]);
+        let [made] = transcript.artifacts() else {
+            panic!("{transcript:?}");
+        };
+        let parts = [text("one two"), text("# three"), text("four five")];
+        assert_eq!(made.parts, parts);
+        let extra = made.extra.as_ref().and_then(|extra| extra.to_json());
+        let wanted = r#"{"description":"final","metadata":{"a":1,"b":2.50},"parts":[[1,{"media_type":"text/markdown"}]]}"#;
+        assert_eq!(extra.unwrap().get(), wanted);
+        // The log keeps it.
+        let written = serde_json::to_string(made).unwrap();
+        let read: Artifact = serde_json::from_str(&written).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), written);
     }
 
     #[test]

@@ -386,6 +386,46 @@ fn words_that_belong_to_an_artifact_of_their_own_are_told_and_shown_under_its_na
     assert_eq!(heard, listen(shown, Vec::new()));
 }
 
+#[test]
+fn pieces_of_an_artifact_add_up_by_the_rule_of_all_protocols() {
+    let piece = |name: Option<&str>, parts: Vec<Part>, append| {
+        let artifact = Artifact {
+            name: name.map(str::to_owned),
+            parts,
+            ..super::snapshot::bare("a".to_owned())
+        };
+        let piece = super::translate::artifact_from(artifact, append, false);
+        LogItem::Event(Event::Artifact(piece))
+    };
+    let page = Part {
+        media_type: Some("text/markdown".to_owned()),
+        ..Part::text("# three")
+    };
+    let task = story_of(&[
+        message("hi"),
+        piece(Some("Draft"), vec![Part::text("one")], false),
+        piece(None, vec![Part::text(" two")], true),
+        piece(Some("Report"), vec![page.clone()], true),
+        piece(None, vec![Part::text("four")], true),
+    ])
+    .into_task(ALL);
+    let [made] = &*task.artifacts else {
+        panic!("{task:?}");
+    };
+    assert_eq!(made.name.as_deref(), Some("Report"));
+    let parts: Vec<_> = made
+        .parts
+        .iter()
+        .map(|part| match &part.content {
+            PartContent::Text(text) => (text.as_str(), part.media_type.as_deref()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let markdown = Some("text/markdown");
+    let wanted = [("one two", None), ("# three", markdown), ("four", None)];
+    assert_eq!(parts, wanted);
+}
+
 #[tokio::test]
 async fn a_stream_whose_log_cannot_be_read_ends_with_an_error() {
     let store = Arc::new(MemoryStore::default());

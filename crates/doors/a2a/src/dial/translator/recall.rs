@@ -5,7 +5,7 @@ use jackfield_core::store::LogItem;
 use jackfield_model::{Artifact, Chunk, ChunkKind, End, Event};
 
 use super::{AnswerTranslator, ArtifactKey, ForwardedContent};
-use crate::official::translate::chunk_artifact;
+use crate::official::translate::{artifact_to, chunk_artifact};
 
 impl AnswerTranslator {
     /// Creates a translator for a remote that already works on the task.
@@ -65,10 +65,9 @@ impl AnswerTranslator {
 
     fn recall_artifact(&mut self, artifact: &Artifact) {
         self.has_spoken = true;
+        let parts = artifact_to(artifact.clone()).parts;
         let had = self.recall_passed(&artifact.id);
-        let before = if artifact.append { had.parts } else { 0 };
-        had.is_words = false;
-        had.parts = before + artifact.parts.len();
+        had.add_parts(&parts, artifact.append);
     }
 
     fn recall_passed(&mut self, id: &str) -> &mut ForwardedContent {

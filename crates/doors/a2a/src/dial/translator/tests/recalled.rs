@@ -134,6 +134,41 @@ fn a_word_that_stands_in_the_status_is_told_once_however_often_the_task_is_looke
 }
 
 #[test]
+fn pieces_that_the_server_joined_are_found_again() {
+    let piece = |parts: serde_json::Value, append: bool| {
+        let artifact = json!({"artifactId": "m", "parts": parts});
+        json!({"artifactUpdate": {"taskId": "t", "contextId": "c", "artifact": artifact, "append": append}})
+    };
+    let file = json!({"raw": "aGk=", "mediaType": "image/png"});
+    let log = new(&[
+        piece(json!([file]), false),
+        piece(json!([{"text": "one "}]), true),
+        piece(json!([{"text": "two "}]), true),
+    ]);
+    let text = |heard: &[RemoteOutput]| -> String {
+        let parts = heard.iter().flat_map(|heard| match heard {
+            RemoteOutput::Say(Event::Artifact(made)) => made.parts.clone(),
+            other => panic!("{other:?}"),
+        });
+        let texts = parts.map(|part| match part {
+            event::Part::Text(text) => text,
+            other => panic!("{other:?}"),
+        });
+        texts.collect()
+    };
+    for parts in [
+        json!([file, {"text": "one two three"}]),
+        json!([file, {"text": "one "}, {"text": "two "}, {"text": "three"}]),
+    ] {
+        let artifact = json!([{"artifactId": "m", "parts": parts}]);
+        let stands = task("TASK_STATE_WORKING", &artifact);
+        let mut hearing = recalled(&log);
+        let rest = heard(&mut hearing, A2aVersion::V10, &[stands.clone(), stands]);
+        assert_eq!(text(&rest), "three", "{parts}");
+    }
+}
+
+#[test]
 fn a_status_text_of_an_earlier_turn_is_told_again_in_the_next() {
     let stands = json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_WORKING", "busy")}});
     let mut hearing = recalled(&new(std::slice::from_ref(&stands)));
