@@ -154,8 +154,7 @@ impl OutboxRow {
 
     /// Returns the id of the follower; `None` for the callback of a task.
     pub fn follower(&self) -> Option<&str> {
-        let (_, follower) = self.lane.as_deref()?.split_once('/')?;
-        Some(follower)
+        self.lane.as_deref()?.splitn(3, '/').nth(2)
     }
 
     /// Returns what follows from a failed attempt. `fraction` is random between 0 and 1, `retry_after` the

@@ -16,7 +16,7 @@ use jackfield_kit::{
     auth::Gatekeeper,
     door::{self, DoorContext, ReloadSecrets, SecretStore},
     files::Files,
-    guard::{Guard, HostRules},
+    guard::{BodyRules, Guard, HostRules},
     outbox::Courier,
     server::{Server, ServerLimits},
     tasks::Tasks,
@@ -123,7 +123,7 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         version: env!("CARGO_PKG_VERSION"),
     };
     let doors = Doors::open(config, proof_key, teams, &context).await?;
-    let router = with_guard(config, addr, doors.router)?;
+    let router = with_guard(config, addr, doors.router, doors.bodies)?;
     let tasks = context.tasks;
     let mut courier = Courier::new(hub.clone(), outbound, key);
     for composer in doors.composers {
@@ -160,7 +160,12 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
 
 /// Adds the answer for unknown paths to `router`, and a [`Guard`] that refuses requests for other hosts and
 /// from foreign web pages.
-fn with_guard(config: &HubConfig, addr: SocketAddr, router: Router) -> Result<Router> {
+fn with_guard(
+    config: &HubConfig,
+    addr: SocketAddr,
+    router: Router,
+    bodies: BodyRules,
+) -> Result<Router> {
     let rules = HostRules {
         listen: vec![addr],
         public_url: config.public_url.as_deref().map(str::parse).transpose()?,
@@ -168,7 +173,7 @@ fn with_guard(config: &HubConfig, addr: SocketAddr, router: Router) -> Result<Ro
         allowed_origins: config.allowed_origins.clone(),
     };
     let router = router.fallback(not_found::answer_not_found);
-    Ok(router.layer(Guard::new(rules)))
+    Ok(router.layer(Guard::new(rules).with_bodies(bodies)))
 }
 
 /// Secrets of the hub, stored as files in the data directory.

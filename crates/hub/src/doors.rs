@@ -6,6 +6,7 @@ use anyhow::Result;
 use axum::Router;
 use jackfield_kit::{
     door::{DoorConfig as _, DoorContext, OpenedDoor, ReloadSecrets, SocketProtocol},
+    guard::BodyRules,
     outbox::Composer,
 };
 use jackfield_own::proof::ProofKey;
@@ -23,6 +24,8 @@ use crate::{
 pub(crate) struct Doors {
     /// Routes of all doors.
     pub(crate) router: Router,
+    /// Exceptions of the routes from the check of content types.
+    pub(crate) bodies: BodyRules,
     /// Composers of callback messages.
     pub(crate) composers: Vec<Arc<dyn Composer>>,
     /// Doors that read their secrets again on reload.
@@ -63,6 +66,7 @@ impl Doors {
         let p2p = joined.add(config.p2p.clone().open(context).await?);
         Ok(Self {
             router: joined.router(context),
+            bodies: joined.bodies,
             composers: joined.composers,
             reload: joined.reload,
             #[cfg(feature = "p2p")]
@@ -77,6 +81,7 @@ struct MergedDoors {
     api: OpenApi,
     sockets: Vec<Arc<dyn SocketProtocol>>,
     composers: Vec<Arc<dyn Composer>>,
+    bodies: BodyRules,
     reload: Vec<Arc<dyn ReloadSecrets>>,
 }
 
@@ -88,6 +93,7 @@ impl MergedDoors {
             api: first.api,
             sockets: first.socket.into_iter().collect(),
             composers: first.composer.into_iter().collect(),
+            bodies: first.bodies,
             reload: first.reload.into_iter().collect(),
         }
     }
@@ -98,6 +104,7 @@ impl MergedDoors {
         self.api.merge(door.api);
         self.sockets.extend(door.socket);
         self.composers.extend(door.composer);
+        self.bodies.merge(door.bodies);
         self.reload.extend(door.reload);
         door.handle
     }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 #[cfg(doc)]
 use crate::Message;
 use crate::{
-    File, Json, Part,
-    weight::{json_weight, parts_weight, text_weight},
+    ArtifactExtra, File, Json, Part,
+    weight::{parts_weight, text_weight},
 };
 
 /// A result that an agent produces, or a piece of a result.
@@ -32,7 +32,18 @@ pub struct Artifact {
     /// Fields of the agent's protocol that this model does not know, as in [`Message::extra`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(ignore))]
-    pub extra: Option<Json>,
+    pub extra: Option<Box<ArtifactExtra>>,
+}
+
+/// The effect of [`Artifact::merge_into`], with the index of the artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergedArtifact {
+    /// The piece extended an artifact.
+    Extended(usize),
+    /// The piece replaced an artifact.
+    Replaced(usize),
+    /// The piece is a new artifact, the last of the list.
+    Added,
 }
 
 impl Artifact {
@@ -85,26 +96,49 @@ impl Artifact {
         self
     }
 
-    /// Adds a piece to a list of artifacts. A piece with `append` set extends the artifact
-    /// with the same id and may rename it. Any other piece replaces the artifact with the same id, or becomes
-    /// a new artifact.
-    pub fn merge_into(artifacts: &mut Vec<Self>, piece: Self) {
-        let known = artifacts.iter_mut().find(|known| known.id == piece.id);
+    /// Adds a piece to a list of artifacts. A piece with `append` set extends the artifact with the same id:
+    /// its text continues the text before, unless one of them has fields of its own; it may rename the
+    /// artifact and add to its [fields](Self::extra). Any other piece replaces the artifact with the same id,
+    /// or becomes a new artifact.
+    pub fn merge_into(artifacts: &mut Vec<Self>, piece: Self) -> MergedArtifact {
+        let known = artifacts.iter().position(|known| known.id == piece.id);
         match known {
-            Some(known) if piece.append => known.extend(piece),
-            Some(known) => *known = piece,
-            None => artifacts.push(piece),
+            Some(index) if piece.append => {
+                artifacts[index].extend(piece);
+                MergedArtifact::Extended(index)
+            }
+            Some(index) => {
+                artifacts[index] = piece;
+                MergedArtifact::Replaced(index)
+            }
+            None => {
+                artifacts.push(piece);
+                MergedArtifact::Added
+            }
         }
     }
 
     fn extend(&mut self, piece: Self) {
-        for part in piece.parts {
+        let mut extra = self.extra.take().unwrap_or_default();
+        let mut new = piece.extra.unwrap_or_default();
+        let mut new_fields = new.take_parts().into_iter().peekable();
+        for (index, part) in piece.parts.into_iter().enumerate() {
+            let fields = new_fields.next_if(|(at, _)| *at == index);
+            let place = self.parts.len();
+            let is_plain = fields.is_none() && !extra.is_on_part(place.saturating_sub(1));
             match (self.parts.last_mut(), part) {
                 // Streamed text becomes a single part, however many pieces it arrives in.
-                (Some(Part::Text(last)), Part::Text(next)) => last.push_str(&next),
-                (_, part) => self.parts.push(part),
+                (Some(Part::Text(last)), Part::Text(next)) if is_plain => last.push_str(&next),
+                (_, part) => {
+                    self.parts.push(part);
+                    if let Some((_, fields)) = fields {
+                        extra.push_part(place, fields);
+                    }
+                }
             }
         }
+        extra.merge_fields(*new);
+        self.extra = Some(extra).filter(|extra| !extra.is_empty());
         self.name = piece.name.or(self.name.take());
         self.last = piece.last;
     }
@@ -112,6 +146,7 @@ impl Artifact {
     /// Returns the size of the artifact in bytes.
     pub fn weight(&self) -> usize {
         let names = self.id.len() + text_weight(&self.name);
-        names + parts_weight(&self.parts) + json_weight(&self.extra)
+        let extra = self.extra.as_ref().map_or(0, |extra| extra.weight());
+        names + parts_weight(&self.parts) + extra
     }
 }

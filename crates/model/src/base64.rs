@@ -1,6 +1,6 @@
-//! [`Base64`]: bytes in base64, as transferred in JSON.
+//! [`Base64`]: bytes in base64, as transferred in JSON, and the one rule for reading base64 of other programs.
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Deref, sync::Arc};
 
 use base64::{
     Engine as _, alphabet,
@@ -19,7 +19,8 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// Bytes in base64. Clones share the text.
 ///
-/// The text stays exactly as the peer wrote it, so that the hub passes it on without decoding.
+/// The text stays exactly as the peer wrote it, so that the hub passes it on without decoding. Reading
+/// accepts either alphabet, any padding, line breaks, and trailing bits that are not zero.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Base64(Arc<str>);
@@ -37,8 +38,41 @@ impl Base64 {
 
     /// Decodes the bytes.
     pub fn decode(&self) -> Result<Vec<u8>, InvalidBase64> {
-        LENIENT.decode(&*self.0).map_err(|_| InvalidBase64)
+        let decoded = LENIENT.decode(&*self.0);
+        let decoded = decoded.or_else(|_| LENIENT.decode(&*standard(&self.0)));
+        decoded.map_err(|_| InvalidBase64)
     }
+
+    /// Converts text to the standard alphabet with padding, without line breaks. Returns `None` for text that
+    /// is not base64.
+    pub fn normalize(text: String) -> Option<String> {
+        if text.len().is_multiple_of(4) && LENIENT.decode(&text).is_ok() {
+            return Some(text);
+        }
+        let mut text = standard(&text).into_owned();
+        LENIENT.decode(&text).ok()?;
+        while !text.len().is_multiple_of(4) {
+            text.push('=');
+        }
+        Some(text)
+    }
+}
+
+/// Returns base64 in the standard alphabet, without line breaks and padding.
+fn standard(text: &str) -> Cow<'_, str> {
+    let is_odd = |letter: char| matches!(letter, '\r' | '\n' | '-' | '_');
+    if !text.contains(is_odd) {
+        return Cow::Borrowed(text.trim_end_matches('='));
+    }
+    let letters = text.chars().filter(|letter| !matches!(letter, '\r' | '\n'));
+    let letters = letters.map(|letter| match letter {
+        '-' => '+',
+        '_' => '/',
+        letter => letter,
+    });
+    let mut text: String = letters.collect();
+    text.truncate(text.trim_end_matches('=').len());
+    Cow::Owned(text)
 }
 
 impl Deref for Base64 {
@@ -84,5 +118,32 @@ mod tests {
             assert_eq!(Base64::from(text).decode().unwrap(), b"hi!?");
         }
         assert_eq!(Base64::from("?").decode(), Err(InvalidBase64));
+    }
+
+    #[test]
+    fn bytes_are_read_in_either_alphabet_with_line_breaks_and_trailing_bits() {
+        for text in ["-_8", "+/8=", "+/\r\n8=\n", "+/8==", "+/9"] {
+            let decoded = Base64::from(text).decode();
+            assert_eq!(decoded.as_deref(), Ok(&[0xfb, 0xff][..]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_form_becomes_the_standard_one() {
+        for (text, expected) in [
+            ("", Some("")),
+            ("aGk=", Some("aGk=")),
+            ("aGk", Some("aGk=")),
+            ("-_8", Some("+/8=")),
+            ("aG\r\nk=\n", Some("aGk=")),
+            ("aGk==", Some("aGk=")),
+            ("a", None),
+            ("aGkx=aGk", None),
+            ("aG k", None),
+            ("äöü", None),
+        ] {
+            let normal = Base64::normalize(text.into());
+            assert_eq!(normal.as_deref(), expected, "{text:?}");
+        }
     }
 }

@@ -13,6 +13,7 @@
 //! - The ids of all of these are in [`id`].
 
 mod artifact;
+mod artifact_extra;
 mod ask;
 mod base64;
 mod chunk;
@@ -33,7 +34,8 @@ mod transcript;
 mod weight;
 
 pub use self::{
-    artifact::Artifact,
+    artifact::{Artifact, MergedArtifact},
+    artifact_extra::ArtifactExtra,
     ask::{Answer, Ask, AskKind},
     base64::{Base64, InvalidBase64},
     chunk::{Chunk, ChunkKind, WaitingFor},

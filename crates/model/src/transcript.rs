@@ -12,12 +12,16 @@ const MAX_ARTIFACTS: usize = 1024;
 /// - A final result adds the text that was not streamed before; see [`StreamedText`](crate::StreamedText).
 /// - Artifacts keep the order of their first pieces; see [`Artifact::merge_into`].
 /// - Text and artifacts together have at most `limit` bytes. An item over the limit is left out as a whole,
-///   and [`is_truncated`](Self::is_truncated) returns true.
+///   and [`is_truncated`](Self::is_truncated) returns true: for text until the turn ends, for artifacts,
+///   which belong to all turns, for good.
 #[derive(Debug, Clone)]
 pub struct Transcript {
     limit: usize,
     used: usize,
-    is_truncated: bool,
+    /// Whether text of the current turn is missing.
+    lacks_text: bool,
+    /// Whether artifacts are missing.
+    lacks_artifacts: bool,
     text: String,
     artifacts: Vec<Artifact>,
     done: Done,
@@ -46,7 +50,8 @@ impl Transcript {
         Self {
             limit,
             used: 0,
-            is_truncated: false,
+            lacks_text: false,
+            lacks_artifacts: false,
             text: String::new(),
             artifacts: Vec::new(),
             done: Done::default(),
@@ -58,11 +63,12 @@ impl Transcript {
     pub fn begin_turn(&mut self) {
         self.used -= self.text.len();
         self.text.clear();
+        self.lacks_text = false;
         self.done = Done::default();
     }
 
-    /// Adds an [`Event`]. After the first [`Overflow`] no further event is added, so that the transcript has
-    /// no gaps.
+    /// Adds an [`Event`]. After the first [`Overflow`] of a text no further text of the turn is added, and
+    /// after the first of an artifact no further artifact, so that neither has gaps.
     pub fn add(&mut self, event: Event) -> Result<(), Overflow> {
         match event {
             Event::Chunk(chunk) => self.add_chunk(&chunk),
@@ -74,29 +80,41 @@ impl Transcript {
     /// Adds a [`Chunk`] if its kind is [`ChunkKind::Text`], and ignores it otherwise.
     pub fn add_chunk(&mut self, chunk: &Chunk) -> Result<(), Overflow> {
         if chunk.kind == ChunkKind::Text {
-            self.reserve(chunk.text.len())?;
-            self.text.push_str(&chunk.text);
+            self.add_text(&chunk.text)?;
         }
+        Ok(())
+    }
+
+    fn add_text(&mut self, text: &str) -> Result<(), Overflow> {
+        let reserved = match self.lacks_text {
+            true => Err(Overflow::Bytes(self.limit)),
+            false => self.reserve(text.len()),
+        };
+        self.lacks_text = reserved.is_err();
+        reserved?;
+        self.text.push_str(text);
         Ok(())
     }
 
     /// Adds an [`Artifact`] or a piece of an artifact.
     pub fn add_artifact(&mut self, artifact: Artifact) -> Result<(), Overflow> {
-        self.reserve(ITEM_OVERHEAD + artifact.weight())?;
+        let reserved = match self.lacks_artifacts {
+            true => Err(Overflow::Bytes(self.limit)),
+            false => self.reserve(ITEM_OVERHEAD + artifact.weight()),
+        };
+        self.lacks_artifacts = reserved.is_err();
+        reserved?;
         Artifact::merge_into(&mut self.artifacts, artifact);
         if self.artifacts.len() > MAX_ARTIFACTS {
             self.artifacts.pop();
-            self.is_truncated = true;
+            self.lacks_artifacts = true;
             return Err(Overflow::Artifacts);
         }
         Ok(())
     }
 
-    /// Reserves `bytes` of the transcript's limit, for data that the caller stores beside the transcript.
-    pub fn reserve(&mut self, bytes: usize) -> Result<(), Overflow> {
-        let fits = !self.is_truncated && bytes <= self.limit - self.used;
-        if !fits {
-            self.is_truncated = true;
+    fn reserve(&mut self, bytes: usize) -> Result<(), Overflow> {
+        if bytes > self.limit - self.used {
             return Err(Overflow::Bytes(self.limit));
         }
         self.used += bytes;
@@ -107,21 +125,22 @@ impl Transcript {
     pub fn finish(&mut self, mut done: Done) {
         if let Some(result) = done.result.take() {
             let rest = result.strip_prefix(&self.text).unwrap_or_default();
-            if self.reserve(rest.len()).is_ok() {
-                self.text.push_str(rest);
-            }
+            // A rest that does not fit is left out, and marks the text as truncated.
+            drop(self.add_text(rest));
         }
         self.done = done;
     }
 
     /// Marks the transcript as incomplete, for example because old events are no longer stored.
     pub fn mark_truncated(&mut self) {
-        self.is_truncated = true;
+        self.lacks_text = true;
+        self.lacks_artifacts = true;
     }
 
-    /// Returns whether an item was over the limit or is missing.
+    /// Returns whether text of the current turn, or an artifact of any turn, was over the limit or is
+    /// missing.
     pub fn is_truncated(&self) -> bool {
-        self.is_truncated
+        self.lacks_text || self.lacks_artifacts
     }
 
     /// Returns the text of the current turn.
@@ -157,7 +176,7 @@ impl Transcript {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ask, AskKind, File, FileSource, Json};
+    use crate::{ArtifactExtra, Ask, AskKind, File, FileSource, Json};
 
     fn artifact(id: &str, parts: Vec<Part>, append: bool) -> Event {
         Event::Artifact(Artifact {
@@ -248,6 +267,46 @@ mod tests {
     }
 
     #[test]
+    fn parts_with_fields_of_their_own_are_not_joined_and_keep_them() {
+        let piece = |parts: Vec<Part>, append, extra: &str| {
+            let Event::Artifact(artifact) = artifact("a", parts, append) else {
+                unreachable!();
+            };
+            Event::Artifact(Artifact {
+                extra: ArtifactExtra::read(&Json::parse(extra).unwrap()).map(Box::new),
+                ..artifact
+            })
+        };
+        let transcript = transcript([
+            piece(
+                vec![text("one")],
+                false,
+                r#"{"metadata":{"a": 1},"description":"draft"}"#,
+            ),
+            artifact("a", vec![text(" two")], true),
+            piece(
+                vec![text("# three"), text("four")],
+                true,
+                r#"{"metadata":{"b":2.50},"parts":[[0,{"media_type":"text/markdown"}]]}"#,
+            ),
+            artifact("a", vec![text(" five")], true),
+            piece(vec![], true, r#"{"description":"final"}"#),
+        ]);
+        let [made] = transcript.artifacts() else {
+            panic!("{transcript:?}");
+        };
+        let parts = [text("one two"), text("# three"), text("four five")];
+        assert_eq!(made.parts, parts);
+        let extra = made.extra.as_ref().and_then(|extra| extra.to_json());
+        let wanted = r#"{"description":"final","metadata":{"a":1,"b":2.50},"parts":[[1,{"media_type":"text/markdown"}]]}"#;
+        assert_eq!(extra.unwrap().get(), wanted);
+        // The log keeps it.
+        let written = serde_json::to_string(made).unwrap();
+        let read: Artifact = serde_json::from_str(&written).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), written);
+    }
+
+    #[test]
     fn a_turn_has_its_own_text_and_end_and_the_artifacts_of_all_turns() {
         let mut transcript =
             transcript([Event::text("one"), artifact("a", vec![text("x")], false)]);
@@ -275,6 +334,31 @@ mod tests {
         assert!(!transcript.is_truncated());
         // What the caller reserved stays reserved.
         assert!(transcript.add(Event::text("8")).is_err());
+    }
+
+    #[test]
+    fn a_turn_over_the_limit_truncates_only_itself() {
+        let mut transcript = Transcript::new(10);
+        transcript.add(Event::text("0123456789")).unwrap();
+        assert!(transcript.add(Event::text("x")).is_err());
+        assert!(transcript.is_truncated());
+        transcript.begin_turn();
+        assert!(!transcript.is_truncated());
+        transcript.add(Event::text("two")).unwrap();
+        assert_eq!(transcript.text(), "two");
+    }
+
+    #[test]
+    fn a_missing_artifact_is_missing_in_later_turns_and_their_text_is_not() {
+        let mut transcript = Transcript::new(200);
+        let large = text(&"x".repeat(200));
+        assert!(transcript.add(artifact("a", vec![large], false)).is_err());
+        transcript.begin_turn();
+        transcript.add(Event::text("two")).unwrap();
+        assert_eq!(transcript.text(), "two");
+        assert!(transcript.is_truncated());
+        let rest = artifact("a", vec![text("rest")], true);
+        assert!(transcript.add(rest).is_err(), "artifacts have no gaps");
     }
 
     #[test]

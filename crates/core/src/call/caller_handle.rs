@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::Call;
-use jackfield_model::{ChunkKind, End, Event, Input};
+use jackfield_model::{End, Event, Input, Transcript};
 
 use crate::{
     gate::Gate,
@@ -187,18 +187,19 @@ impl Replies {
         })
     }
 
-    /// Waits for the end, and returns it with the joined text.
+    /// Waits for the end, and returns it with the text that was streamed before, by the rule of a
+    /// [`Transcript`].
     pub async fn finish(mut self) -> (String, End) {
-        let mut text = String::new();
-        while let Some(reply) = self.next().await {
-            match reply {
-                Reply::Event(Event::Chunk(chunk)) if chunk.kind == ChunkKind::Text => {
-                    text.push_str(&chunk.text)
-                }
-                Reply::Event(_) => {}
-                Reply::End(end) => return (text, end),
+        let mut transcript = Transcript::new(usize::MAX);
+        let end = loop {
+            match self.next().await {
+                // Without a limit, every event is added.
+                Some(Reply::Event(event)) => drop(transcript.add(event)),
+                Some(Reply::End(end)) => break end,
+                None => break End::Cancelled,
             }
-        }
-        (text, End::Cancelled)
+        };
+        let (text, ..) = transcript.into_inner();
+        (text, end)
     }
 }

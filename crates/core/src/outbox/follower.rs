@@ -8,18 +8,23 @@ use jackfield_model::{Failure, Reason, TaskId, TokenId, id::MAX_PEER_ID};
 /// A subscriber of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Follower {
-    /// Id of the follower within the task, chosen by the principal that added it.
+    /// Id of the follower within the task and the kind of its callbacks, chosen by the principal that added
+    /// it.
     pub id: String,
     /// Destination and form of its callbacks.
     pub callback: Callback,
 }
 
 impl Follower {
-    /// Whether both followers get the same callbacks at the same destination, whoever asked for them.
+    /// Whether this is the follower with that id, of the protocol that writes callbacks of that kind.
+    pub fn is_named(&self, kind: &str, id: &str) -> bool {
+        self.callback.kind == kind && self.id == id
+    }
+
+    /// Whether both callbacks have the same content and destination, whoever asked for them.
     fn is_told_like(&self, other: &Self) -> bool {
         let (this, that) = (&self.callback, &other.callback);
-        self.id == other.id
-            && (&this.url, &this.kind, &this.data) == (&that.url, &that.kind, &that.data)
+        (&this.url, &this.data) == (&that.url, &that.data)
     }
 
     /// Sets the token that asked for these followers.
@@ -31,12 +36,12 @@ impl Follower {
 
     /// Returns the outbox lane of the follower: callbacks of one lane are delivered in order.
     pub fn lane(&self, task: TaskId) -> String {
-        format!("{task}/{}", self.id)
+        format!("{task}/{}/{}", self.callback.kind, self.id)
     }
 }
 
-/// Adds followers to those of a task; a follower with a known id replaces the old one. Returns the old ones
-/// that had another destination: their pending callbacks are dropped.
+/// Adds followers to those of a task; a follower with a known id replaces the old one of its kind. Returns the
+/// old ones that had another destination: their pending callbacks are dropped.
 pub(crate) fn add(
     followers: &mut Vec<Follower>,
     new: Vec<Follower>,
@@ -48,7 +53,11 @@ pub(crate) fn add(
             let text = format!("the id of a follower has 1 to {MAX_PEER_ID} bytes");
             return Err(Failure::new(Reason::Invalid, text));
         }
-        match followers.iter_mut().find(|had| had.id == follower.id) {
+        let kind = &follower.callback.kind;
+        let had = followers
+            .iter_mut()
+            .find(|had| had.is_named(kind, &follower.id));
+        match had {
             // The same follower again: its pending callbacks stay.
             Some(had) if had.is_told_like(&follower) => *had = follower,
             Some(had) => replaced.push(std::mem::replace(had, follower)),
@@ -88,6 +97,18 @@ mod tests {
         let replaced = add(&mut followers, new, 3).unwrap();
         assert_eq!(replaced, [follower("a", "https://a.example")]);
         assert_eq!(followers, [other, same, follower("c", "y")]);
+    }
+
+    #[test]
+    fn followers_of_two_protocols_may_have_the_same_id() {
+        let ours = follower("a", "x");
+        let mut theirs = follower("a", "x");
+        theirs.callback.kind = "telegraph".into();
+        let mut followers = vec![theirs.clone()];
+        assert_eq!(add(&mut followers, vec![ours.clone()], 2).unwrap(), []);
+        assert_eq!(followers, [theirs.clone(), ours.clone()]);
+        let task = TaskId::from(jackfield_model::CallId::new());
+        assert_ne!(theirs.lane(task), ours.lane(task));
     }
 
     #[test]

@@ -77,12 +77,13 @@ fn a_destination_is_scheme_host_and_port() {
 #[test]
 fn a_follower_is_told_in_a_lane_of_its_own() {
     let OutboxRow { task, callback, .. } = row(0);
+    let kind = callback.kind.clone();
     let follower = Follower {
         id: "a/b".into(),
         callback,
     };
     let told = OutboxRow::to(&follower, task, 7, Timestamp::UNIX_EPOCH);
-    assert_eq!(told.lane, Some(format!("{task}/a/b")));
+    assert_eq!(told.lane, Some(format!("{task}/{kind}/a/b")));
     assert_eq!((told.pos, told.follower()), (Some(7), Some("a/b")));
     assert_eq!((row(0).lane.as_deref(), row(0).follower()), (None, None));
 }

@@ -19,8 +19,8 @@ use crate::{
 type Change<'a> = &'a (dyn Fn(&mut Vec<Follower>) -> Result<Vec<Follower>, Failure> + Sync);
 
 impl TaskRegistry {
-    /// Adds a follower to a task of `principal`. A follower with the same id replaces the old one, which gets
-    /// no more callbacks. The store has the change when this returns.
+    /// Adds a follower to a task of `principal`. A follower with the same id replaces the old one of its kind,
+    /// which gets no more callbacks. The store has the change when this returns.
     pub async fn follow(
         &self,
         principal: &Principal,
@@ -34,15 +34,17 @@ impl TaskRegistry {
         Ok(())
     }
 
-    /// Removes a follower. Returns false if none has this id. The store has the change when this returns.
+    /// Removes the follower with this id whose callbacks are of `kind`. Returns false if there is none. The
+    /// store has the change when this returns.
     pub async fn unfollow(
         &self,
         principal: &Principal,
         task: TaskId,
+        kind: &str,
         id: &str,
     ) -> Result<bool, Failure> {
         let change = |followers: &mut Vec<Follower>| {
-            let (gone, left) = followers.drain(..).partition(|had| had.id == id);
+            let (gone, left) = followers.drain(..).partition(|had| had.is_named(kind, id));
             *followers = left;
             Ok(gone)
         };

@@ -4,12 +4,15 @@ mod remote;
 
 use std::sync::Arc;
 
-use jackfield_kit::door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor};
+use jackfield_kit::{
+    door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor},
+    guard::BodyRules,
+};
 use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
 pub use self::remote::RemoteConfig;
-use crate::{A2aDoor, CardKey, Cards, Remotes, remotes_router, router};
+use crate::{A2aDoor, CardKey, Cards, Remotes, door::PREFIX, remotes_router, router};
 
 /// Name of the secret with the key that signs cards. The public key is at `/.well-known/jwks.json`.
 pub const CARD_KEY: &str = "card-key";
@@ -53,6 +56,10 @@ impl DoorConfig for Config {
         Ok(OpenedDoor {
             routes: opened.routes.merge(router(a2a.clone())),
             composer: Some(a2a),
+            bodies: BodyRules {
+                own_paths: vec![PREFIX],
+                ..BodyRules::default()
+            },
             ..opened
         })
     }

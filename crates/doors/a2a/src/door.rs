@@ -58,11 +58,14 @@ impl A2aDoor {
     }
 }
 
+/// Path of a hub below which the door has its routes.
+pub(crate) const PREFIX: &str = "/a2a";
+
 /// Returns the routes of the door: below `/a2a`, and at the root the hub's own cards and keys.
 pub fn router(a2a: impl Into<Arc<A2aDoor>>) -> Router {
     let a2a = a2a.into();
     let root = card::root_routes().merge(official::root_routes());
-    router_at("/a2a", a2a.clone()).merge(root.with_state(a2a))
+    router_at(PREFIX, a2a.clone()).merge(root.with_state(a2a))
 }
 
 /// Returns the routes of the door below `prefix`, which has no trailing slash. The door answers every path

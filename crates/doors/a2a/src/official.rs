@@ -21,7 +21,7 @@ mod failure;
 mod grpc;
 mod inbound;
 mod jsonrpc;
-mod negotiate;
+pub(crate) mod negotiate;
 mod operation;
 mod push;
 mod renderer;

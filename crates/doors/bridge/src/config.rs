@@ -13,6 +13,7 @@ use jackfield_kit::{
         DoorConfig, DoorContext, DoorOpenError, OpenedDoor, ReloadSecrets, SecretStore,
         SocketProtocol,
     },
+    guard::BodyRules,
     ws_connection::{WsConnection, WsConnectionEvent},
 };
 use jackfield_model::{Failure, Reason};
@@ -20,7 +21,9 @@ use jackfield_transfer::hub::Transfers;
 use serde::{Deserialize, de::IgnoredAny};
 
 pub use self::files::{FilesConfig, IceServerConfig};
-use crate::{Bridge, CallbackRules, DOOR, PlatformSettings, SharedSecret, files_router, router};
+use crate::{
+    Bridge, CallbackRules, DOOR, PlatformSettings, SharedSecret, files_router, router, secret,
+};
 
 /// Name of the platform's current secret.
 pub const PLATFORM_SECRET: &str = "platform-secret";
@@ -80,6 +83,10 @@ impl DoorConfig for Config {
         Ok(OpenedDoor {
             socket: Some(bridge.clone()),
             composer: Some(bridge.clone()),
+            bodies: BodyRules {
+                program_headers: vec![secret::HEADER],
+                ..BodyRules::default()
+            },
             reload: Some(Arc::new(SecretReload { bridge, source })),
             ..opened
         })

@@ -22,6 +22,7 @@ use utoipa::openapi::{Info, OpenApi, Paths};
 use crate::{
     auth::Gatekeeper,
     files::Files,
+    guard::BodyRules,
     outbound::Outbound,
     outbox::Composer,
     tasks::Tasks,
@@ -103,6 +104,8 @@ pub struct OpenedDoor<H = ()> {
     pub socket: Option<Arc<dyn SocketProtocol>>,
     /// Writer of the door's callbacks.
     pub composer: Option<Arc<dyn Composer>>,
+    /// Exceptions of the door's routes from the check of content types.
+    pub bodies: BodyRules,
     /// Reloads the door's secrets at the operator's request.
     pub reload: Option<Arc<dyn ReloadSecrets>>,
 }
@@ -127,6 +130,7 @@ impl<H> OpenedDoor<H> {
             api: OpenApi::new(Info::default(), Paths::new()),
             socket: None,
             composer: None,
+            bodies: BodyRules::default(),
             reload: None,
         }
     }

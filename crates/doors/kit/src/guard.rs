@@ -219,14 +219,58 @@ fn default_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// The middleware that refuses requests according to [`check`].
+/// Exceptions from the check of content types, which doors declare for their protocols.
+#[derive(Debug, Clone, Default)]
+pub struct BodyRules {
+    /// Headers that only programs send: no page can send them without a preflight request, so a request with
+    /// one of them may have a body of any type.
+    pub program_headers: Vec<&'static str>,
+    /// Paths at and below which the door itself refuses content types other than JSON, in the format of its
+    /// protocol.
+    pub own_paths: Vec<&'static str>,
+}
+
+impl BodyRules {
+    /// Adds the exceptions of another door.
+    pub fn merge(&mut self, other: Self) {
+        self.program_headers.extend(other.program_headers);
+        self.own_paths.extend(other.own_paths);
+    }
+
+    fn is_from_program(&self, headers: &HeaderMap) -> bool {
+        let mut names = self.program_headers.iter();
+        names.any(|name| headers.contains_key(*name))
+    }
+
+    fn is_checked_by_door(&self, path: &str) -> bool {
+        self.own_paths.iter().any(|own| {
+            let rest = path.strip_prefix(own);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+}
+
+/// The middleware that refuses requests according to [`check`] and by their content type.
 #[derive(Debug, Clone)]
-pub struct Guard(Arc<HostRules>);
+pub struct Guard {
+    hosts: Arc<HostRules>,
+    bodies: Arc<BodyRules>,
+}
 
 impl Guard {
-    /// Creates a guard with the given rules.
-    pub fn new(rules: HostRules) -> Self {
-        Self(Arc::new(rules))
+    /// Creates a guard with the given rules, without exceptions from the check of content types.
+    pub fn new(hosts: HostRules) -> Self {
+        Self {
+            hosts: Arc::new(hosts),
+            bodies: Arc::default(),
+        }
+    }
+
+    /// Sets the exceptions from the check of content types.
+    #[must_use]
+    pub fn with_bodies(mut self, bodies: BodyRules) -> Self {
+        self.bodies = Arc::new(bodies);
+        self
     }
 
     fn check<B>(&self, request: &Request<B>) -> Result<(), GuardError> {
@@ -248,10 +292,14 @@ impl Guard {
         // but neither may smuggle a foreign `Host` past the guard.
         let authority = request.uri().authority().map(Authority::as_str);
         if let (Some(_), Some(host)) = (authority, &host) {
-            check(Some(host), None, &self.0)?;
+            check(Some(host), None, &self.hosts)?;
         }
-        check(authority.or(host.as_deref()), origin.as_deref(), &self.0)?;
-        let is_listed = origin.is_some_and(|origin| self.0.lists_origin(&origin));
+        check(
+            authority.or(host.as_deref()),
+            origin.as_deref(),
+            &self.hosts,
+        )?;
+        let is_listed = origin.is_some_and(|origin| self.hosts.lists_origin(&origin));
         if !is_listed && is_cross_site(request.method(), headers) {
             return Err(GuardError::CrossSite);
         }
@@ -269,20 +317,14 @@ fn is_cross_site(method: &Method, headers: &HeaderMap) -> bool {
     says("sec-fetch-site", "cross-site") && !is_link
 }
 
-/// Header of the bridge's platform. No page can send this header without a preflight request, so it proves
-/// enough.
-const PLATFORM_SECRET: &str = "x-platform-secret";
-
-/// Path at and below which the door itself refuses content types other than JSON, in the format of its protocol.
-const JUDGES_TYPES: &str = "/a2a";
-
 /// Refuses a body that a page could send without a preflight request: every type except JSON and gRPC. `PUT`
-/// may upload a file of any type, because every browser sends a preflight request for `PUT`.
-fn check_type(request: &Request<Body>) -> Result<(), GuardError> {
+/// may upload a file of any type, because every browser sends a preflight request for `PUT`. Doors declare
+/// further exceptions in [`BodyRules`].
+fn check_type(request: &Request<Body>, rules: &BodyRules) -> Result<(), GuardError> {
     let method = request.method();
     let acts = matches!(*method, Method::POST | Method::PATCH | Method::DELETE);
     let headers = request.headers();
-    if !acts || request.body().is_end_stream() || headers.contains_key(PLATFORM_SECRET) {
+    if !acts || request.body().is_end_stream() || rules.is_from_program(headers) {
         return Ok(());
     }
     let kind = headers.get(header::CONTENT_TYPE);
@@ -293,17 +335,12 @@ fn check_type(request: &Request<Body>) -> Result<(), GuardError> {
     let is_taken = essence == "application/json"
         || (essence.starts_with("application/") && essence.ends_with("+json"))
         || essence.starts_with("application/grpc")
-        || (!essence.is_empty() && is_judged_by_door(request.uri().path()));
+        || (!essence.is_empty() && rules.is_checked_by_door(request.uri().path()));
     if is_taken {
         Ok(())
     } else {
         Err(GuardError::ContentType(essence.to_owned()))
     }
-}
-
-fn is_judged_by_door(path: &str) -> bool {
-    let rest = path.strip_prefix(JUDGES_TYPES);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl<S> Layer<S> for Guard {
@@ -340,7 +377,7 @@ where
         match self
             .guard
             .check(&request)
-            .and_then(|()| check_type(&request))
+            .and_then(|()| check_type(&request, &self.guard.bodies))
         {
             Ok(()) => Either::Left(self.inner.call(request)),
             Err(refusal) => {

@@ -23,7 +23,8 @@ use jackfield_kit::{
     server::AnswerReservation,
 };
 use jackfield_model::{
-    Artifact, Ask, Chunk, ChunkKind, Done, End, Event, Failure, Part, Reason, StreamedText,
+    Artifact, Ask, Chunk, ChunkKind, Done, End, Event, Failure, MergedArtifact, Part, Reason,
+    StreamedText,
 };
 use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver, Sender};
@@ -152,16 +153,6 @@ impl TaskLog {
     }
 }
 
-/// [`Artifact`], with the positions of the rows that contain its parts.
-#[derive(Debug)]
-struct ArtifactRows {
-    id: String,
-    name: Option<String>,
-    append: bool,
-    last: bool,
-    rows: Vec<u64>,
-}
-
 /// Structure of an [`TaskResponse`].
 #[derive(Debug, Default)]
 struct ResponseOverview {
@@ -170,8 +161,11 @@ struct ResponseOverview {
     truncated: bool,
     /// Weight of the largest row, in bytes.
     largest: usize,
-    artifacts: Vec<ArtifactRows>,
-    /// Weight of `artifacts`, in bytes.
+    /// Artifacts without their parts.
+    artifacts: Vec<Artifact>,
+    /// Positions of the rows with the parts of each artifact.
+    rows: Vec<Vec<u64>>,
+    /// Weight of `artifacts` and `rows`, in bytes.
     index: usize,
     /// Start of the last turn, the streamed text of the turn, and the position of its end.
     turn: u64,
@@ -219,28 +213,20 @@ impl ResponseOverview {
 
     fn artifact(&mut self, pos: u64, new: Artifact) {
         self.index += size_of::<u64>();
-        let had = self.artifacts.iter_mut().find(|had| had.id == new.id);
-        if let Some(had) = had {
-            if new.append {
-                had.rows.push(pos);
-                had.name = new.name.or(had.name.take());
-            } else {
-                had.rows = vec![pos];
-                had.name = new.name;
-                had.append = false;
+        let head = Artifact {
+            parts: Vec::new(),
+            extra: None,
+            ..new
+        };
+        let weight = size_of::<Artifact>() + size_of::<Vec<u64>>() + head.weight();
+        match Artifact::merge_into(&mut self.artifacts, head) {
+            MergedArtifact::Extended(index) => self.rows[index].push(pos),
+            MergedArtifact::Replaced(index) => self.rows[index] = vec![pos],
+            MergedArtifact::Added => {
+                self.index += weight;
+                self.rows.push(vec![pos]);
             }
-            had.last = new.last;
-            return;
         }
-        self.index +=
-            size_of::<ArtifactRows>() + new.id.len() + new.name.as_ref().map_or(0, String::len);
-        self.artifacts.push(ArtifactRows {
-            id: new.id,
-            name: new.name,
-            append: new.append,
-            last: new.last,
-            rows: vec![pos],
-        });
     }
 }
 
@@ -416,7 +402,8 @@ impl TaskResponse {
     async fn write_artifacts(&mut self, out: &mut JsonWriter) -> Result<(), Failure> {
         out.member("artifacts");
         out.raw("[");
-        for (at, made) in self.overview.artifacts.iter().enumerate() {
+        let artifacts = self.overview.artifacts.iter().zip(&self.overview.rows);
+        for (at, (made, rows)) in artifacts.enumerate() {
             out.raw(if at == 0 { "{\"id\":" } else { ",{\"id\":" });
             out.value(&made.id)?;
             if let Some(name) = &made.name {
@@ -425,15 +412,21 @@ impl TaskResponse {
             }
             out.member("parts");
             out.open_list();
-            let mut is_in_text = false;
-            for (row, pos) in made.rows.iter().enumerate() {
+            // Whether a text is open, and whether the text of a later row may continue it.
+            let (mut is_in_text, mut is_plain) = (false, false);
+            for (row, pos) in rows.iter().enumerate() {
                 let Some(LogItem::Event(Event::Artifact(artifact))) = self.row(*pos).await? else {
                     self.overview.truncated = true;
                     continue;
                 };
-                for part in &artifact.parts {
-                    // Text of a later row continues the text before, as in `Artifact::join`.
-                    if is_in_text && (row == 0 || !matches!(part, Part::Text(_))) {
+                for (index, part) in artifact.parts.iter().enumerate() {
+                    let extra = artifact.extra.as_ref();
+                    let was_plain = is_plain;
+                    is_plain = !extra.is_some_and(|extra| extra.is_on_part(index));
+                    // Text of a later row continues the text before, as in `Artifact::merge_into`.
+                    let continues =
+                        row > 0 && was_plain && is_plain && matches!(part, Part::Text(_));
+                    if is_in_text && !continues {
                         is_in_text = false;
                         out.raw("\"}");
                     }

@@ -3,20 +3,9 @@
 
 use std::borrow::Cow;
 
-use base64::{
-    Engine as _, alphabet,
-    engine::{
-        DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig,
-        general_purpose::STANDARD as BASE64,
-    },
-};
 use percent_encoding::percent_decode_str;
 
-/// Base64 decoder that accepts missing padding, which is common in `data:` URLs.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+use crate::Base64;
 
 const SCHEME: &str = "data:";
 const MARK: &str = ";base64";
@@ -36,7 +25,7 @@ pub(super) fn read(url: &str) -> Option<(Option<String>, String)> {
     let bytes = if is_base64 {
         padded(body)?
     } else {
-        BASE64.encode(Cow::from(percent_decode_str(body)))
+        Base64::encode(Cow::from(percent_decode_str(body))).to_string()
     };
     Some((mime, bytes))
 }
@@ -46,16 +35,12 @@ fn strip_prefix_ignoring_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Returns the base64 text with padding and without percent escapes and line breaks.
+/// Returns the base64 text with padding and without percent escapes and white space.
 fn padded(text: &str) -> Option<String> {
     let text = percent_decode_str(text).decode_utf8().ok()?;
     let mut text = text.into_owned();
     text.retain(|letter| !letter.is_ascii_whitespace());
-    let bytes = LENIENT.decode(&text).ok()?;
-    if text.len().is_multiple_of(4) {
-        return Some(text);
-    }
-    Some(BASE64.encode(bytes))
+    Base64::normalize(text)
 }
 
 #[cfg(test)]
@@ -71,6 +56,8 @@ mod tests {
             ("data:image/png;base64,aGk", Some("image/png"), "aGk="),
             ("data:image/png;base64,aG%6B%3D", Some("image/png"), "aGk="),
             ("data:image/png;base64,a\nG k=", Some("image/png"), "aGk="),
+            ("data:image/png;base64,-_8", Some("image/png"), "+/8="),
+            ("data:image/png;base64,AB==", Some("image/png"), "AB=="),
             ("data:,h%69", None, "aGk="),
             ("data:;charset=utf-8,hi", None, "aGk="),
             (

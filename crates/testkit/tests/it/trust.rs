@@ -212,3 +212,28 @@ async fn the_operator_may_let_everybody_in() {
     }
     assert_eq!(sockets(&hub, &headers).await, [true; 3]);
 }
+
+#[tokio::test]
+async fn doors_say_which_bodies_they_check_themselves() {
+    let hub = TestHub::start().await;
+    let sent = async |path: &str, headers: &[(&'static str, &str)]| {
+        let mut request = Client::new().post(hub.url(path)).body("{}");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.unwrap().text().await.unwrap()
+    };
+    let plain = ("content-type", "text/plain");
+    let guard = "unsupported_media_type";
+    for (path, headers, is_refused) in [
+        ("/v1/agents/a/calls", &[plain][..], true),
+        ("/api/relay", &[plain], true),
+        ("/api/relay", &[plain, ("x-platform-secret", "x")], false),
+        ("/a2a", &[plain], false),
+        ("/a2a/agents/a", &[plain], false),
+        ("/a2a-x", &[plain], true),
+    ] {
+        let answer = sent(path, headers).await;
+        assert_eq!(answer.contains(guard), is_refused, "{path}: {answer}");
+    }
+}

@@ -259,8 +259,8 @@ async fn followers_come_and_go_wherever_the_task_stands() {
     let changed = hub.tasks().find(&ann(), task).await.unwrap().record();
     tasks.follow(&ann(), task, follower("one")).await.unwrap();
     tasks.follow(&ann(), task, follower("two")).await.unwrap();
-    assert!(tasks.unfollow(&ann(), task, "two").await.unwrap());
-    assert!(!tasks.unfollow(&ann(), task, "two").await.unwrap());
+    assert!(tasks.unfollow(&ann(), task, "a2a", "two").await.unwrap());
+    assert!(!tasks.unfollow(&ann(), task, "a2a", "two").await.unwrap());
     let record = store.find_task(task).await.unwrap().unwrap();
     assert_eq!(record.followers, [follower("one")], "the store has it");
     assert_eq!(
@@ -286,7 +286,7 @@ async fn followers_come_and_go_wherever_the_task_stands() {
     // Nothing is told any more, but whoever asks sees it.
     tasks.follow(&ann(), task, follower("late")).await.unwrap();
     assert_eq!(followers(&hub, task).await.len(), 4);
-    assert!(tasks.unfollow(&ann(), task, "late").await.unwrap());
+    assert!(tasks.unfollow(&ann(), task, "a2a", "late").await.unwrap());
     assert_eq!(
         state(&tasks.find(&ann(), task).await.unwrap()),
         TaskState::Completed
@@ -314,7 +314,7 @@ async fn whoever_follows_no_more_hears_nothing_more() {
     };
     tasks.follow(&ann(), task, moved.clone()).await.unwrap();
     assert_eq!(told(&*store).await, ["g"]);
-    tasks.unfollow(&ann(), task, "g").await.unwrap();
+    tasks.unfollow(&ann(), task, "a2a", "g").await.unwrap();
     assert_eq!(told(&*store).await, Vec::<String>::new());
     line.next().finish(input_required());
     until_idle().await;
@@ -346,7 +346,7 @@ async fn foreign_and_unknown_tasks_cannot_be_followed_and_look_the_same() {
     assert_eq!(foreign.clone().unwrap_err().reason, Reason::NotFound);
     assert_eq!(foreign, unknown);
     assert_eq!(
-        reason(tasks.unfollow(&bob(), task, "f").await),
+        reason(tasks.unfollow(&bob(), task, "a2a", "f").await),
         Reason::NotFound
     );
     assert_eq!(followers(&hub, task).await, Vec::<String>::new());

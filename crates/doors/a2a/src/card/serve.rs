@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::{Path, RawQuery, State, rejection::PathRejection},
+    extract::{Path, State, rejection::PathRejection},
     response::{IntoResponse, Response},
     routing::{MethodRouter, get},
 };
@@ -18,6 +18,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::cache::IssuedCard;
 use crate::A2aDoor;
+use crate::official::negotiate::{QueryPairs, version_name};
 use crate::wire::{
     card::{CardAudience, KEYS_PATH, KINDS, OLD_PATH, PATH},
     official::{A2aVersion, error::http_error},
@@ -57,10 +58,10 @@ pub(crate) fn root_routes() -> Router<Arc<A2aDoor>> {
 fn agents(version: Option<A2aVersion>) -> MethodRouter<Arc<A2aDoor>> {
     let card = async move |State(a2a): State<Arc<A2aDoor>>,
                            id: Result<Path<String>, PathRejection>,
-                           RawQuery(query): RawQuery,
+                           uri: Uri,
                            came: Ingress,
                            headers: HeaderMap| {
-        let reader = version.map_or_else(|| reader(&headers, query.as_deref()), CardAudience::Of);
+        let reader = version.map_or_else(|| reader(&headers, &uri), CardAudience::Of);
         // An invalid id looks like an unknown id.
         let id = id.map(|Path(id)| id).unwrap_or_default();
         let issued = match a2a.gatekeeper.admit(bearer(&headers), &came) {
@@ -78,11 +79,11 @@ fn agents(version: Option<A2aVersion>) -> MethodRouter<Arc<A2aDoor>> {
 
 async fn hub(
     State(a2a): State<Arc<A2aDoor>>,
-    RawQuery(query): RawQuery,
+    uri: Uri,
     came: Ingress,
     headers: HeaderMap,
 ) -> Response {
-    let reader = reader(&headers, query.as_deref());
+    let reader = reader(&headers, &uri);
     let issued = a2a
         .gatekeeper
         .admit(bearer(&headers), &came)
@@ -102,19 +103,13 @@ async fn keys(State(a2a): State<Arc<A2aDoor>>) -> Response {
     response
 }
 
-/// Returns the audience of the card: the version that the header or the query names, or [`CardAudience::Any`].
-fn reader(headers: &HeaderMap, query: Option<&str>) -> CardAudience {
-    let named = headers
-        .get(A2aVersion::HEADER)
-        .and_then(|value| value.to_str().ok());
-    let asked = || {
-        let mut pairs = query.unwrap_or_default().split('&');
-        pairs.find_map(|pair| pair.strip_prefix(A2aVersion::HEADER)?.strip_prefix('='))
-    };
-    named
-        .or_else(asked)
-        .and_then(A2aVersion::from_name)
-        .map_or(CardAudience::Any, CardAudience::Of)
+/// Returns the audience of the card: the version that the header or the query names. Everything else,
+/// including a query that cannot be read, gives [`CardAudience::Any`].
+fn reader(headers: &HeaderMap, uri: &Uri) -> CardAudience {
+    let query = QueryPairs::of(uri).unwrap_or_default();
+    let named = version_name(headers, &query);
+    let version = named.and_then(|name| A2aVersion::from_name(&name));
+    version.map_or(CardAudience::Any, CardAudience::Of)
 }
 
 fn answer(

@@ -42,11 +42,15 @@ const MAX_ARTIFACTS: usize = 10_000;
 struct ForwardedContent {
     /// True if forwarded as text of the reply, false if forwarded as an artifact.
     is_words: bool,
-    /// Length of the forwarded text in bytes; `hash` covers the same text.
+    /// Length of the forwarded text in bytes; `hash` covers the same text. For an artifact that is not text,
+    /// the text of its last part.
     length: usize,
     hash: Sha256,
-    /// Number of forwarded parts, for an artifact that is not text.
+    /// Number of forwarded parts, for an artifact that is not text. Adjacent plain texts count as one part: a
+    /// server may join what it sent in pieces, as this hub does.
     parts: usize,
+    /// True if the last of these parts is plain text.
+    ends_in_text: bool,
 }
 
 impl ForwardedContent {
@@ -61,6 +65,41 @@ impl ForwardedContent {
     fn say(&mut self, text: &str) {
         self.length += text.len();
         self.hash.update(text);
+    }
+
+    /// Adds parts that are forwarded as an artifact: in place of the earlier content, or after it.
+    fn add_parts(&mut self, parts: &[Part], append: bool) {
+        if !append {
+            *self = Self::default();
+        } else if self.is_words && self.length > 0 {
+            self.is_words = false;
+            self.parts = 1;
+            self.ends_in_text = true;
+        }
+        self.is_words = false;
+        for part in parts {
+            let text = plain_text(part);
+            if text.is_none() || !self.ends_in_text {
+                self.parts += 1;
+                self.length = 0;
+                self.hash = Sha256::new();
+            }
+            self.ends_in_text = text.is_some();
+            self.say(text.unwrap_or_default());
+        }
+    }
+
+    /// Returns the parts that were not forwarded yet.
+    fn new_parts(&self, parts: Vec<Part>) -> Vec<Part> {
+        let mut parts = joined(parts);
+        let last = self.parts.checked_sub(1).filter(|_| self.ends_in_text);
+        let rest = last
+            .and_then(|last| plain_text(parts.get(last)?))
+            .and_then(|text| self.rest(text))
+            .filter(|rest| !rest.is_empty())
+            .map(Part::text);
+        let new = parts.split_off(self.parts.min(parts.len()));
+        rest.into_iter().chain(new).collect()
     }
 
     /// Returns the part of `text` after the forwarded text; `None` if `text` does not begin with the
@@ -106,6 +145,8 @@ pub(super) struct AnswerTranslator {
     said: ForwardedContent,
     /// Last forwarded status text.
     told: Option<String>,
+    /// Last reply text in the log outside of artifacts. The status of a completed task may repeat it.
+    recalled_reply: Option<String>,
     /// True if the turn continues from the log, see [`recall`].
     is_recalled: bool,
     /// True if any content of the reply was forwarded.
@@ -266,7 +307,9 @@ impl AnswerTranslator {
             status.state,
             A2aState::Submitted | A2aState::Working | A2aState::Unknown | A2aState::Completed
         );
-        if is_word && status.message.as_ref().map(words) == self.told {
+        let said = status.message.as_ref().map(words);
+        let is_reply = status.state == A2aState::Completed && said == self.recalled_reply;
+        if is_word && (said == self.told || is_reply) {
             status.message = None;
         }
         self.status(status, None, out);
@@ -344,9 +387,9 @@ impl AnswerTranslator {
             return;
         };
         if !had.is_words {
-            let count = std::mem::replace(&mut had.parts, artifact.parts.len());
-            if count < artifact.parts.len() {
-                let parts = artifact.parts[count..].to_vec();
+            let parts = had.new_parts(artifact.parts.clone());
+            had.add_parts(&artifact.parts, false);
+            if !parts.is_empty() {
                 let more = Artifact { parts, ..artifact };
                 out.push(RemoteOutput::Say(Event::Artifact(made(more, true, true))));
             }
@@ -373,8 +416,7 @@ impl AnswerTranslator {
                 Some(_) => {}
                 // The artifact changed from text to other content.
                 None => {
-                    had.is_words = false;
-                    had.parts = artifact.parts.len();
+                    had.add_parts(&artifact.parts, false);
                     out.push(RemoteOutput::Say(Event::Artifact(made(
                         artifact, false, true,
                     ))));
@@ -429,9 +471,7 @@ impl AnswerTranslator {
             // Content that replaces text, or follows text and is not text, is forwarded as an artifact.
             _ => {
                 let append = append && !is_new;
-                let before = if append { had.parts } else { 0 };
-                had.is_words = false;
-                had.parts = before + artifact.parts.len();
+                had.add_parts(&artifact.parts, append);
                 out.push(RemoteOutput::Say(Event::Artifact(made(
                     artifact, append, last,
                 ))));
@@ -634,18 +674,32 @@ fn made(artifact: Artifact, append: bool, last: bool) -> event::Artifact {
 
 /// Joins the text of parts; `None` unless all parts are plain text.
 fn words_of(parts: &[Part]) -> Option<String> {
-    let mut words = String::new();
+    parts.iter().map(plain_text).collect()
+}
+
+/// Returns the text of a part without fields of its own.
+fn plain_text(part: &Part) -> Option<&str> {
+    let is_plain = part.filename.is_none()
+        && part.metadata.is_none()
+        && part.extra.is_empty()
+        && matches!(part.media_type.as_deref(), None | Some("" | "text/plain"));
+    text_of(part).filter(|_| is_plain)
+}
+
+/// Joins adjacent parts of plain text.
+fn joined(parts: Vec<Part>) -> Vec<Part> {
+    let mut all: Vec<Part> = Vec::with_capacity(parts.len());
     for part in parts {
-        let is_plain = part.filename.is_none()
-            && part.metadata.is_none()
-            && part.extra.is_empty()
-            && matches!(part.media_type.as_deref(), None | Some("" | "text/plain"));
-        match &part.content {
-            PartContent::Text(text) if is_plain => words.push_str(text),
-            _ => return None,
+        let follows = all.last().is_some_and(|last| plain_text(last).is_some());
+        match (
+            all.last_mut().map(|last| &mut last.content),
+            plain_text(&part),
+        ) {
+            (Some(PartContent::Text(last)), Some(text)) if follows => last.push_str(text),
+            _ => all.push(part),
         }
     }
-    Some(words)
+    all
 }
 
 fn text_of(part: &Part) -> Option<&str> {

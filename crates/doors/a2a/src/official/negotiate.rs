@@ -1,5 +1,7 @@
 //! Content negotiation: protocol version, media type of the body, accepted media types.
 
+use std::borrow::Cow;
+
 use axum::{
     body::{Body, Bytes},
     extract::Query as Parsed,
@@ -25,11 +27,11 @@ const EVENT_STREAM: &str = "text/event-stream";
 const PYTHON_CLIENT: &[u8] = b"python-httpx";
 
 /// Names and values of a query string.
-#[derive(Debug)]
-pub(super) struct QueryPairs(Vec<(String, String)>);
+#[derive(Debug, Default)]
+pub(crate) struct QueryPairs(Vec<(String, String)>);
 
 impl QueryPairs {
-    pub(super) fn of(uri: &Uri) -> Result<Self, A2aError> {
+    pub(crate) fn of(uri: &Uri) -> Result<Self, A2aError> {
         let parsed = Parsed::<Vec<(String, String)>>::try_from_uri(uri);
         let malformed = |error| {
             A2aError::new(
@@ -54,27 +56,34 @@ impl QueryPairs {
     }
 }
 
-/// Returns the version that the header or else the query names; `None` if both are absent. An empty version
-/// means 0.3.
+/// Returns the name of the version in the header, or in the query if the header is empty; `None` if both are
+/// absent. The case of the parameter's name does not matter.
+pub(crate) fn version_name<'a>(
+    headers: &'a HeaderMap,
+    query: &'a QueryPairs,
+) -> Option<Cow<'a, str>> {
+    let header = headers.get(A2aVersion::HEADER);
+    let header = header.map(|value| String::from_utf8_lossy(value.as_bytes().trim_ascii()));
+    if header.as_ref().is_some_and(|said| !said.is_empty()) {
+        return header;
+    }
+    let mut pairs = query.pairs();
+    let found = pairs.find(|(name, _)| name.eq_ignore_ascii_case(A2aVersion::HEADER));
+    found.map(|(_, value)| value.trim().into()).or(header)
+}
+
+/// Returns the version of a request, by [`version_name`]. An empty name means 0.3.
 pub(super) fn version(
     headers: &HeaderMap,
     query: &QueryPairs,
 ) -> Result<Option<A2aVersion>, A2aError> {
-    let header = headers.get(A2aVersion::HEADER);
-    let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let header = header.as_deref().map(str::trim);
-    let mut pairs = query.pairs();
-    let said = header.filter(|said| !said.is_empty()).or_else(|| {
-        let found = pairs.find(|(name, _)| name.eq_ignore_ascii_case(A2aVersion::HEADER));
-        found.map(|(_, value)| value.trim())
-    });
-    let Some(said) = said.or(header) else {
+    let Some(said) = version_name(headers, query) else {
         return Ok(None);
     };
     if said.is_empty() {
         return Ok(Some(A2aVersion::V03));
     }
-    let known = A2aVersion::from_name(said).map(Some);
+    let known = A2aVersion::from_name(&said).map(Some);
     known.ok_or_else(|| {
         let text = format!("version '{said}' is not spoken here; use 1.0 or 0.3");
         A2aError::new(A2aErrorKind::VersionNotSupported, text).with("supportedVersions", "1.0, 0.3")

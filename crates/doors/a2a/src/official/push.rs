@@ -162,13 +162,8 @@ impl InboundRequest {
     pub(crate) async fn delete_push(&self, params: PushParams) -> Result<(), A2aError> {
         let task = self.task(&params.task_id, params.tenant.as_deref()).await?;
         let id = params.id.as_deref().unwrap_or(UNNAMED);
-        // The id may belong to a follower of another door, which is not shown here either.
-        let is_config = |it: &Follower| it.id == id && it.callback.kind == KIND;
-        if !task.record().followers.iter().any(is_config) {
-            return Ok(());
-        }
         let tasks = self.a2a.hub.tasks();
-        let gone = tasks.unfollow(&self.principal, task.id, id).await;
+        let gone = tasks.unfollow(&self.principal, task.id, KIND, id).await;
         gone.map(drop).map_err(task_fault_from)
     }
 }

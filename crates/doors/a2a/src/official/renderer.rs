@@ -17,8 +17,8 @@ use crate::wire::official::model::{
 };
 
 /// Largest part of the agent's text that is repeated in the status with the question at the end of a turn, in
-/// bytes.
-const QUESTION: usize = 64 << 10;
+/// bytes. A longer question is also in the reply.
+pub(super) const QUESTION: usize = 64 << 10;
 
 /// Renderer of updates, from a position of a task's log.
 #[derive(Debug)]
@@ -215,7 +215,7 @@ impl UpdateRenderer {
         let result = done.result.unwrap_or_default();
         match self.streamed.rest_of(&result) {
             "" => {}
-            rest if state == A2aState::Completed => {
+            rest if state == A2aState::Completed || result.len() > QUESTION => {
                 let voice = self.voices.last().cloned();
                 let voice = voice.unwrap_or_else(|| reply(self.turn));
                 self.render_text(voice, rest.to_owned(), true, out);

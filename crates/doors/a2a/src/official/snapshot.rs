@@ -10,7 +10,8 @@ use jiff::Timestamp;
 
 use super::{
     failure::state_of_failure,
-    translate::{answer_to, artifact_to, chunk_artifact, file_to, message_to, metadata},
+    renderer::QUESTION,
+    translate::{answer_to, artifact_from, artifact_to, chunk_artifact, message_to, metadata},
 };
 use crate::wire::official::model::{
     A2aState, A2aStatus, Artifact, Extra, Message, Part, PartContent, Role, Task,
@@ -164,7 +165,7 @@ pub(super) struct TaskSnapshot {
     /// Artifacts that contain the text of the current turn, without their parts.
     pub(super) voices: Vec<Artifact>,
     history: Vec<Message>,
-    artifacts: Vec<Artifact>,
+    artifacts: Vec<event::Artifact>,
     pub(super) state: A2aState,
     /// Time of the last change of the state.
     since: Option<Timestamp>,
@@ -349,39 +350,22 @@ impl TaskSnapshot {
             return;
         }
         self.words.push_str(text);
-        if !self.voices.iter().any(|had| had.id == voice.id) {
+        let piece = if self.voices.iter().any(|had| had.id == voice.id) {
+            event::Artifact::new(voice.id).append()
+        } else {
             self.voices.push(voice.clone());
-            self.put(Artifact {
-                parts: vec![Part::text(text)],
-                ..voice
-            });
-            return;
-        }
-        let Some(had) = self.artifacts.iter_mut().find(|had| had.id == voice.id) else {
-            return;
+            artifact_from(voice, false, true)
         };
-        match had.parts.last_mut().map(|part| &mut part.content) {
-            Some(PartContent::Text(last)) => last.push_str(text),
-            _ => had.parts.push(Part::text(text)),
-        }
+        self.add_artifact(piece.text(text));
     }
 
-    /// Adds an artifact, or replaces the artifact of the same id.
-    fn put(&mut self, new: Artifact) {
-        match self.artifacts.iter_mut().find(|had| had.id == new.id) {
-            Some(had) => *had = new,
-            None => self.artifacts.push(new),
-        }
-    }
-
-    fn artifact(&mut self, new: event::Artifact) {
+    fn artifact(&mut self, piece: event::Artifact) {
         self.work();
-        let append = new.append;
-        let new = artifact_to(new);
-        match self.artifacts.iter_mut().find(|had| had.id == new.id) {
-            Some(had) if append => had.parts.extend(new.parts),
-            _ => self.put(new),
-        }
+        self.add_artifact(piece);
+    }
+
+    fn add_artifact(&mut self, piece: event::Artifact) {
+        event::Artifact::merge_into(&mut self.artifacts, piece);
     }
 
     fn end(&mut self, end: End) {
@@ -403,7 +387,7 @@ impl TaskSnapshot {
         let result = done.result.unwrap_or_default();
         match result.strip_prefix(self.words.as_str()) {
             None | Some("") => {}
-            Some(rest) if self.state == A2aState::Completed => {
+            Some(rest) if self.state == A2aState::Completed || result.len() > QUESTION => {
                 let voice = self.voices.last().cloned();
                 self.append_text(voice.unwrap_or_else(|| reply(self.turn)), rest);
             }
@@ -412,10 +396,10 @@ impl TaskSnapshot {
         }
         let words = self.flush_text();
         if !done.attachments.is_empty() {
-            self.artifacts.push(Artifact {
-                name: Some("attachments".to_owned()),
-                parts: done.attachments.into_iter().map(file_to).collect(),
-                ..bare(attachments_id(self.turn))
+            let files = done.attachments.into_iter().map(event::Part::File);
+            self.add_artifact(event::Artifact {
+                parts: files.collect(),
+                ..event::Artifact::new(attachments_id(self.turn)).name("attachments")
             });
         }
         // The last text is the question, or the reason for rejection.
@@ -437,8 +421,9 @@ impl TaskSnapshot {
     }
 
     /// Returns the artifact with this id, if present.
-    pub(super) fn find_artifact(&self, id: &str) -> Option<&Artifact> {
-        self.artifacts.iter().find(|artifact| artifact.id == id)
+    pub(super) fn find_artifact(&self, id: &str) -> Option<Artifact> {
+        let found = self.artifacts.iter().find(|artifact| artifact.id == id);
+        found.cloned().map(artifact_to)
     }
 
     /// Returns the answer as a message, if the agent answered with a message in place of a task. The message
@@ -461,7 +446,7 @@ impl TaskSnapshot {
                 timestamp: self.since.map(format_time),
                 ..A2aStatus::new(self.state)
             },
-            artifacts: self.artifacts,
+            artifacts: self.artifacts.into_iter().map(artifact_to).collect(),
             history: self.history,
             metadata: metadata([("truncated", self.is_cut.then_some("true"))]),
             extra: Extra::new(),

@@ -291,6 +291,35 @@ fn a_question_is_the_status_and_part_of_the_history_until_it_is_answered() {
 }
 
 #[test]
+fn a_question_too_long_for_the_status_is_told_in_the_reply() {
+    let long = "which? ".repeat(20_000);
+    for streamed in ["", "which? "] {
+        let end = done(Done {
+            state: DoneState::InputRequired,
+            result: Some(long.clone()),
+            ..Done::default()
+        });
+        let log = [message("hi"), text(streamed), end];
+        let mut teller = UpdateRenderer::after(&story_of(&log[..1]));
+        let mut told = Vec::new();
+        for item in &log[1..] {
+            teller.render(0, AT, item.clone(), &mut told);
+        }
+        let Some(StreamItem::Status(last)) = told.last() else {
+            panic!("{told:?}");
+        };
+        let asked = &last.status.message.as_ref().unwrap().parts[0].content;
+        assert!(
+            matches!(asked, PartContent::Text(text) if text.len() <= 64 << 10 && long.starts_with(text)),
+            "the status repeats the beginning only"
+        );
+        let heard = listen(story_of(&log[..1]).into_task(ALL), told);
+        assert_eq!(heard.1, [("reply".to_owned(), long.clone())]);
+        assert_eq!(heard, listen(story_of(&log).into_task(ALL), Vec::new()));
+    }
+}
+
+#[test]
 fn an_approval_that_is_the_owners_to_give_leaves_the_task_working() {
     let task = story_of(&[message("hi"), text("x"), ask(AskKind::Approval)]);
     assert_eq!(task.into_task(ALL).status.state, A2aState::Working);
@@ -355,6 +384,46 @@ fn words_that_belong_to_an_artifact_of_their_own_are_told_and_shown_under_its_na
     }
     let heard = listen(story_of(&log[..1]).into_task(ALL), told);
     assert_eq!(heard, listen(shown, Vec::new()));
+}
+
+#[test]
+fn pieces_of_an_artifact_add_up_by_the_rule_of_all_protocols() {
+    let piece = |name: Option<&str>, parts: Vec<Part>, append| {
+        let artifact = Artifact {
+            name: name.map(str::to_owned),
+            parts,
+            ..super::snapshot::bare("a".to_owned())
+        };
+        let piece = super::translate::artifact_from(artifact, append, false);
+        LogItem::Event(Event::Artifact(piece))
+    };
+    let page = Part {
+        media_type: Some("text/markdown".to_owned()),
+        ..Part::text("# three")
+    };
+    let task = story_of(&[
+        message("hi"),
+        piece(Some("Draft"), vec![Part::text("one")], false),
+        piece(None, vec![Part::text(" two")], true),
+        piece(Some("Report"), vec![page.clone()], true),
+        piece(None, vec![Part::text("four")], true),
+    ])
+    .into_task(ALL);
+    let [made] = &*task.artifacts else {
+        panic!("{task:?}");
+    };
+    assert_eq!(made.name.as_deref(), Some("Report"));
+    let parts: Vec<_> = made
+        .parts
+        .iter()
+        .map(|part| match &part.content {
+            PartContent::Text(text) => (text.as_str(), part.media_type.as_deref()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let markdown = Some("text/markdown");
+    let wanted = [("one two", None), ("# three", markdown), ("four", None)];
+    assert_eq!(parts, wanted);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use jackfield_core::hub::Parent;
 use jackfield_model as event;
-use jackfield_model::{Ask, AskKind, CallId, Json};
+use jackfield_model::{ArtifactExtra, Ask, AskKind, CallId, Json};
 use jackfield_wire::json::{self, RawMembers};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -402,19 +402,21 @@ pub(crate) fn artifact_from(artifact: Artifact, append: bool, last: bool) -> eve
         ..A2aExtra::default()
     };
     let parts = parts_from(artifact.parts, &mut kept);
+    let extra = kept.into_json();
     event::Artifact {
         id: artifact.id,
         name: artifact.name,
         parts,
         append,
         last,
-        extra: kept.into_json(),
+        extra: extra.as_ref().and_then(ArtifactExtra::read).map(Box::new),
     }
 }
 
 /// Translates an agent's artifact into an [`Artifact`] of the wire model.
-pub(super) fn artifact_to(artifact: event::Artifact) -> Artifact {
-    let mut kept = A2aExtra::of(artifact.extra.as_ref());
+pub(crate) fn artifact_to(artifact: event::Artifact) -> Artifact {
+    let extra = artifact.extra.as_ref().and_then(|extra| extra.to_json());
+    let mut kept = A2aExtra::of(extra.as_ref());
     let parts = parts_to(artifact.parts, &mut kept);
     Artifact {
         id: artifact.id,

@@ -1,11 +1,12 @@
-//! Base64 of files. Input may have either alphabet, with or without padding, and line breaks anywhere. Output
-//! has the standard alphabet with padding.
+//! Base64 of files as the original service reads it: the standard alphabet with padding, and line breaks
+//! anywhere. Official A2A reads by the rule of [`Base64`](jackfield_model::Base64).
 
 use base64::{
     DecodeError, Engine as _,
     alphabet::STANDARD,
     engine::{GeneralPurpose, GeneralPurposeConfig},
 };
+use jackfield_model::Base64;
 
 /// Engine for padded base64 in the standard alphabet. The bits after the last byte need not be zero, because
 /// several published writers do not clear them.
@@ -31,27 +32,14 @@ pub(crate) fn fault(text: &str) -> Option<usize> {
     Some(digits.nth(at).map_or(text.len(), |(at, _)| at))
 }
 
-/// Converts to padded base64 in the standard alphabet; `None` for invalid base64.
-pub(crate) fn normal(text: String) -> Option<String> {
-    if PADDED.decode(&text).is_ok() {
-        return Some(text);
-    }
-    let mut normal = without_breaks(&text).replace('-', "+").replace('_', "/");
-    normal.truncate(normal.trim_end_matches('=').len());
-    while !normal.len().is_multiple_of(4) {
-        normal.push('=');
-    }
-    PADDED.decode(&normal).is_ok().then_some(normal)
-}
-
 /// Encodes a text in base64.
 pub(crate) fn encode(text: &str) -> String {
     PADDED.encode(text)
 }
 
-/// Decodes standard base64 to a text; `None` if the bytes are not UTF-8.
+/// Decodes base64 to a text; `None` if the bytes are not UTF-8.
 pub(crate) fn decode(base64: &str) -> Option<String> {
-    String::from_utf8(PADDED.decode(base64).ok()?).ok()
+    String::from_utf8(Base64::from(base64).decode().ok()?).ok()
 }
 
 fn is_break(byte: u8) -> bool {
@@ -93,24 +81,6 @@ mod tests {
         assert_eq!(fault("aGk"), Some(3));
     }
 
-    #[test]
-    fn every_alphabet_becomes_the_standards() {
-        for (text, expected) in [
-            ("", Some("")),
-            ("aGk=", Some("aGk=")),
-            ("aGk", Some("aGk=")),
-            ("-_8", Some("+/8=")),
-            ("aG\r\nk=\n", Some("aGk=")),
-            ("aGk==", Some("aGk=")),
-            ("a", None),
-            ("aGkx=aGk", None),
-            ("aG k", None),
-            ("äöü", None),
-        ] {
-            assert_eq!(normal(text.into()).as_deref(), expected, "{text:?}");
-        }
-    }
-
     proptest! {
         #[test]
         fn texts_survive_the_way_through_base64(text in any::<String>()) {
@@ -124,8 +94,8 @@ mod tests {
             decode(&text);
             fault(&text);
             fault(&like);
-            normal(text);
-            normal(like).as_deref().map(decode);
+            Base64::normalize(text);
+            Base64::normalize(like).as_deref().map(decode);
         }
     }
 }

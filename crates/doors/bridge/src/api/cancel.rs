@@ -1,5 +1,8 @@
 //! `POST /api/cancel`: the agent is told to stop, and the reader of the relay gets the end. Real agents send
 //! no frame after a cancel, so the hub ends the relay itself.
+//!
+//! A cancel that matches no open request of a connected agent succeeds, as in the original: callers cancel
+//! what may have ended meanwhile, and rely on it.
 
 use std::sync::Arc;
 
@@ -33,7 +36,7 @@ use crate::{
     security(("platform_secret" = [])),
     request_body = CancelBody,
     responses(
-        (status = 200, description = "It is cancelled", body = CancelResponse<'static>),
+        (status = 200, description = "It is cancelled, or nothing that matches is open", body = CancelResponse<'static>),
         BodyErrors,
         (status = 404, description = "The agent is not connected: agent_offline", body = RelayErrorBody<'static>),
     ),

@@ -6,7 +6,7 @@ use jackfield_core::{
     task::LastTurn,
 };
 use jackfield_kit::files::Files;
-use jackfield_model::{Done, DoneState, End, File, Transcript};
+use jackfield_model::{Done, DoneState, End, File, StreamedText, Transcript};
 use jackfield_wire::bridge::{Attachment, BridgeErrorCode};
 use serde_json::value::RawValue;
 
@@ -35,25 +35,27 @@ pub(crate) struct CompleteAnswer {
     done: Done,
 }
 
-impl From<Transcript> for CompleteAnswer {
-    /// Converts a [`Transcript`]. The bridge has no artifacts: their text is appended to the answer, and
-    /// their files become attachments.
-    fn from(transcript: Transcript) -> Self {
-        let (mut text, artifacts, done) = transcript.into_inner();
-        let mut files = Vec::new();
+impl CompleteAnswer {
+    /// Converts a reply and the agent's `result`, which by the protocol is the full text of its answer. The
+    /// bridge has no artifacts: their text follows the answer, unless the result repeats it after the
+    /// `streamed` text. Their files become attachments.
+    fn new(transcript: Transcript, mut streamed: StreamedText, result: Option<String>) -> Self {
+        let (text, artifacts, done) = transcript.into_inner();
+        let (mut of_artifacts, mut files) = (String::new(), Vec::new());
         for artifact in artifacts {
             let (more, of_artifact) = split_parts(artifact.parts);
-            // Some agents repeat the text of their artifact at the end.
-            if !text.contains(&more) {
-                text.push_str(&more);
-            }
+            of_artifacts.push_str(&more);
             files.extend(of_artifact);
         }
+        streamed.push(&of_artifacts);
+        let text = match result.filter(|result| !result.is_empty()) {
+            Some(result) if streamed.continued_by(&result).is_some() => result,
+            Some(result) => result + &of_artifacts,
+            None => text + &of_artifacts,
+        };
         Self { text, files, done }
     }
-}
 
-impl CompleteAnswer {
     /// Returns the files of the answer; `links` provides URLs for files given as bytes.
     pub(crate) fn attachments(&self, links: &Files) -> Vec<Attachment<'_>> {
         let files = self.done.attachments.iter().chain(&self.files);
@@ -105,12 +107,8 @@ fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<CompleteAnswer, (Str
             refused(rejected(turn.transcript.text()))
         }
         Some(End::Done(done)) => {
-            let mut answered = CompleteAnswer::from(turn.transcript);
-            // By the protocol, an agent's result is the full text of its answer.
-            if let Some(result) = done.result.filter(|result| !result.is_empty()) {
-                answered.text = result;
-            }
-            Ok(answered)
+            let (transcript, streamed) = (turn.transcript, turn.streamed);
+            Ok(CompleteAnswer::new(transcript, streamed, done.result))
         }
         // Only the final state was stored.
         None => match record.state {
@@ -127,10 +125,14 @@ fn result_of(record: &TaskRecord, turn: LastTurn) -> Result<CompleteAnswer, (Str
 
 #[cfg(test)]
 mod tests {
-    use jackfield_model::{AgentId, CallId, RequestId, SessionId, TaskId};
-    use jiff::Timestamp;
+    use std::sync::Arc;
 
-    use super::*;
+    use jackfield_core::{limits::Limits, store::LogItem};
+    use jackfield_model::{AgentId, Artifact, CallId, Event, RequestId, SessionId, TaskId};
+    use jiff::Timestamp;
+    use serde_json::Value;
+
+    use super::{super::renderer::EventRenderer, *};
 
     fn record(state: TaskState) -> TaskRecord {
         let call = CallId::new();
@@ -176,6 +178,50 @@ mod tests {
             let outcome = RelayOutcome::of(&record(state), turn);
             let told = outcome.result.err().map(|(code, _)| code);
             assert_eq!(told.as_deref(), code, "{state:?}");
+        }
+    }
+
+    /// Text of a stream of these events.
+    fn streamed(events: &[Event], end: &End) -> String {
+        let files = Arc::new(Files::new(&Limits::default()));
+        let mut renderer = EventRenderer::new(Life::Durable, files);
+        let mut sent: Vec<_> = events
+            .iter()
+            .filter_map(|event| renderer.event(event.clone()))
+            .collect();
+        sent.extend(renderer.end(end).0);
+        let delta = |chunk: String| {
+            let chunk: Value = serde_json::from_str(&chunk).unwrap();
+            chunk["delta"].as_str().unwrap().to_owned()
+        };
+        sent.into_iter().map(delta).collect()
+    }
+
+    #[test]
+    fn the_answer_has_the_text_of_artifacts_as_the_stream_does() {
+        for (text, result, wanted) in [
+            ("the report: ", None, "the report: report"),
+            ("see: ", Some("see: "), "see: report"),
+            ("see: ", Some("see: report"), "see: report"),
+            ("see: ", Some("see: report!"), "see: report!"),
+            ("", Some("report"), "report"),
+            ("", None, "report"),
+        ] {
+            let events = [
+                Event::text(text),
+                Event::Artifact(Artifact::new("a").text("report")),
+            ];
+            let end = End::Done(Box::new(Done {
+                result: result.map(str::to_owned),
+                ..Done::default()
+            }));
+            let case = format!("{text:?}, then {result:?}");
+            assert_eq!(streamed(&events, &end), wanted, "{case}");
+            let log = events.into_iter().map(LogItem::Event);
+            let log = log.chain([LogItem::End(end)]).collect();
+            let turn = LastTurn::from_items(log, 1024);
+            let outcome = RelayOutcome::of(&record(TaskState::Completed), turn);
+            assert_eq!(outcome.result.unwrap().text, wanted, "{case}");
         }
     }
 }

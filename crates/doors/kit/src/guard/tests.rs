@@ -220,9 +220,13 @@ async fn sent(request: http::request::Builder, body: &'static str) -> (u16, Stri
         allowed_origins: vec!["https://console.example.com".into()],
         ..loopback()
     };
+    let bodies = BodyRules {
+        program_headers: vec!["x-program"],
+        own_paths: vec!["/own"],
+    };
     let app = Router::new()
         .fallback(|| async { "" })
-        .layer(Guard::new(rules));
+        .layer(Guard::new(rules).with_bodies(bodies));
     let body = if body.is_empty() {
         Body::empty()
     } else {
@@ -301,29 +305,29 @@ async fn a_body_that_a_page_can_send_without_asking_is_refused() {
                 assert_eq!(sent(typed(kind), "{}").await, passed, "{path} {kind}");
             }
             assert_eq!(sent(request(), "").await, passed, "without a body");
-            let platform = typed("application/x-www-form-urlencoded");
-            let platform = platform.header("x-platform-secret", "whatever");
-            assert_eq!(sent(platform, "{}").await, passed, "no page sends it");
+            let program = typed("application/x-www-form-urlencoded");
+            let program = program.header("x-program", "whatever");
+            assert_eq!(sent(program, "{}").await, passed, "no page sends it");
         }
     }
     let upload = Request::put("/v1/transfers/t").header("content-type", "application/zip");
     assert_eq!(sent(upload, "PK").await, passed);
-    let a2a = |kind: Option<&str>| {
-        let request = Request::post("/a2a/agents/a");
+    let own = |kind: Option<&str>| {
+        let request = Request::post("/own/agents/a");
         kind.into_iter()
             .fold(request, |it, kind| it.header("content-type", kind))
     };
-    assert_eq!(sent(a2a(None), "{}").await, refused);
+    assert_eq!(sent(own(None), "{}").await, refused);
     assert_eq!(
-        sent(a2a(Some("text/plain")), "{}").await,
+        sent(own(Some("text/plain")), "{}").await,
         passed,
         "its door refuses it"
     );
     for (path, answer) in [
-        ("/a2a", &passed),
-        ("/a2a/", &passed),
-        ("/a2afoo", &refused),
-        ("/a2a-x/agents/a", &refused),
+        ("/own", &passed),
+        ("/own/", &passed),
+        ("/ownfoo", &refused),
+        ("/own-x/agents/a", &refused),
     ] {
         let request = Request::post(path).header("content-type", "text/plain");
         assert_eq!(sent(request, "{}").await, *answer, "{path}");

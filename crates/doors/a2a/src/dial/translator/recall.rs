@@ -5,7 +5,7 @@ use jackfield_core::store::LogItem;
 use jackfield_model::{Artifact, Chunk, ChunkKind, End, Event};
 
 use super::{AnswerTranslator, ArtifactKey, ForwardedContent};
-use crate::official::translate::chunk_artifact;
+use crate::official::translate::{artifact_to, chunk_artifact};
 
 impl AnswerTranslator {
     /// Creates a translator for a remote that already works on the task.
@@ -34,6 +34,8 @@ impl AnswerTranslator {
                 self.asks = 0;
                 self.is_waiting = false;
                 self.has_spoken = false;
+                self.told = None;
+                self.recalled_reply = None;
             }
             LogItem::End(End::Done(done)) if done.needs_auth => {
                 self.wanted_login = Some(done.result.unwrap_or_default());
@@ -50,20 +52,22 @@ impl AnswerTranslator {
                     let had = self.recall_passed(&artifact.id);
                     had.is_words = true;
                     had.say(&chunk.text);
-                    return;
                 }
-                None => self.said.say(&chunk.text),
+                None => {
+                    self.said.say(&chunk.text);
+                    self.recalled_reply = Some(chunk.text);
+                }
             }
+            return;
         }
         self.told = Some(chunk.text);
     }
 
     fn recall_artifact(&mut self, artifact: &Artifact) {
         self.has_spoken = true;
+        let parts = artifact_to(artifact.clone()).parts;
         let had = self.recall_passed(&artifact.id);
-        let before = if artifact.append { had.parts } else { 0 };
-        had.is_words = false;
-        had.parts = before + artifact.parts.len();
+        had.add_parts(&parts, artifact.append);
     }
 
     fn recall_passed(&mut self, id: &str) -> &mut ForwardedContent {

@@ -186,7 +186,8 @@ fn files_and_data_stay_artifacts_with_all_that_is_said_of_them() {
         panic!("{heard:?}");
     };
     assert_eq!(made.parts.len(), 2);
-    let extra = made.extra.as_ref().unwrap().get();
+    let extra = made.extra.as_ref().unwrap().to_json().unwrap();
+    let extra = extra.get();
     assert!(
         extra.contains("a file") && extra.contains(r#""p":2"#),
         "{extra}"

@@ -129,7 +129,7 @@ impl NotifiedChange {
                 .voices
                 .iter()
                 .filter_map(|it| story.find_artifact(&it.id));
-            changes.extend(wholes.map(|whole| teller.artifact_update(whole.clone(), false, true)));
+            changes.extend(wholes.map(|whole| teller.artifact_update(whole, false, true)));
         }
         teller.render(0, at, change.clone(), &mut changes);
         if matches!(change, LogItem::Message(_)) {
@@ -143,7 +143,7 @@ impl NotifiedChange {
                 && update.append
                 && let Some(whole) = story.find_artifact(&update.artifact.id)
             {
-                update.artifact = whole.clone();
+                update.artifact = whole;
                 update.append = false;
             }
         }

@@ -3,6 +3,7 @@
 //! The rules follow the JSON form of Protocol Buffers: a name may be spelt `likeThis` or `like_this` (structs
 //! declare an `alias`), `null` counts as absent, and numbers may be strings.
 
+use jackfield_model::Base64;
 use jackfield_wire::{
     json::{self, RawMember},
     read::{self, FieldError},
@@ -15,7 +16,6 @@ use super::{
     error::A2aError,
     model::{Extra, Raw},
 };
-use crate::wire::base64;
 
 /// Message for a missing field.
 const REQUIRED: &str = "is required";
@@ -131,7 +131,7 @@ pub(super) struct Base64Bytes(pub(super) String);
 impl<'de> Deserialize<'de> for Base64Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        base64::normal(text)
+        Base64::normalize(text)
             .map(Self)
             .ok_or_else(|| D::Error::custom("must be base64"))
     }

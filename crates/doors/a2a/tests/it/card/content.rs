@@ -138,6 +138,15 @@ async fn the_request_says_for_which_version_the_card_is() {
         let by_header: Value = serde_json::from_str(&by_header.text().await.unwrap()).unwrap();
         assert_eq!(by_path, by_query);
         assert_eq!(by_path, by_header);
+        for query in ["a2a-version=", "A2a-VERSION=%20"] {
+            let card = hub.card(&format!("{ECHO}?{query}{version}")).await;
+            assert_eq!(by_path, card, "{query}");
+        }
+        // As at the other routes: an empty header leaves it to the query.
+        let asked = format!("{ECHO}?A2A-Version={version}");
+        let asked = hub.ask(Method::GET, &asked).header("a2a-version", "");
+        let both = asked.send().await.unwrap().text().await.unwrap();
+        assert_eq!(by_path, serde_json::from_str::<Value>(&both).unwrap());
         cards.push(by_path);
     }
     // The schema of version 1.0 forbids whatever it does not name.

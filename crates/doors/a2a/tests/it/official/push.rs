@@ -92,8 +92,14 @@ async fn followers_of_other_protocols_are_not_listed_and_not_deleted() {
         let list = binding.result(&caller.ok(caller.list_push(&task)).await);
         assert!(!list.to_string().contains("c-1"), "{list}");
         caller.ok(caller.push(true, &task, "c-1")).await;
-        let followers = tasks.find(&local, id).await.unwrap().record().followers;
-        assert_eq!(followers, [foreign], "{binding:?}");
+        let followers = || async { tasks.find(&local, id).await.unwrap().record().followers };
+        let one = std::slice::from_ref(&foreign);
+        assert_eq!(followers().await, one, "{binding:?}");
+        // A config of the same id neither replaces the other follower nor takes it along.
+        caller.ok(caller.create_push(&task, URL)).await;
+        assert_eq!(followers().await.len(), 2, "{binding:?}");
+        caller.ok(caller.push(true, &task, "c-1")).await;
+        assert_eq!(followers().await, [foreign], "{binding:?}");
     }
 }
 

@@ -134,6 +134,63 @@ fn a_word_that_stands_in_the_status_is_told_once_however_often_the_task_is_looke
 }
 
 #[test]
+fn pieces_that_the_server_joined_are_found_again() {
+    let piece = |parts: serde_json::Value, append: bool| {
+        let artifact = json!({"artifactId": "m", "parts": parts});
+        json!({"artifactUpdate": {"taskId": "t", "contextId": "c", "artifact": artifact, "append": append}})
+    };
+    let file = json!({"raw": "aGk=", "mediaType": "image/png"});
+    let log = new(&[
+        piece(json!([file]), false),
+        piece(json!([{"text": "one "}]), true),
+        piece(json!([{"text": "two "}]), true),
+    ]);
+    let text = |heard: &[RemoteOutput]| -> String {
+        let parts = heard.iter().flat_map(|heard| match heard {
+            RemoteOutput::Say(Event::Artifact(made)) => made.parts.clone(),
+            other => panic!("{other:?}"),
+        });
+        let texts = parts.map(|part| match part {
+            event::Part::Text(text) => text,
+            other => panic!("{other:?}"),
+        });
+        texts.collect()
+    };
+    for parts in [
+        json!([file, {"text": "one two three"}]),
+        json!([file, {"text": "one "}, {"text": "two "}, {"text": "three"}]),
+    ] {
+        let artifact = json!([{"artifactId": "m", "parts": parts}]);
+        let stands = task("TASK_STATE_WORKING", &artifact);
+        let mut hearing = recalled(&log);
+        let rest = heard(&mut hearing, A2aVersion::V10, &[stands.clone(), stands]);
+        assert_eq!(text(&rest), "three", "{parts}");
+    }
+}
+
+#[test]
+fn a_status_text_of_an_earlier_turn_is_told_again_in_the_next() {
+    let stands = json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_WORKING", "busy")}});
+    let mut hearing = recalled(&new(std::slice::from_ref(&stands)));
+    hearing.replay(LogItem::Message(event::Message::text("go on")));
+    let told = heard(&mut hearing, A2aVersion::V10, &[stands]);
+    assert_eq!(whole(&told).1, ["status busy"]);
+}
+
+#[test]
+fn a_status_text_that_equals_the_reply_is_told() {
+    let reply = json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "taskId": "t", "contextId": "c", "parts": [{"text": "busy"}]}});
+    let stands = json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_WORKING", "busy")}});
+    let log = new(&[reply]);
+    let told = heard(&mut recalled(&log), A2aVersion::V10, &[stands]);
+    assert_eq!(whole(&told).1, ["status busy"]);
+    // At the end it is the reply again, which was forwarded.
+    let ended = json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_COMPLETED", "busy")}});
+    let told = heard(&mut recalled(&log), A2aVersion::V10, &[ended]);
+    assert_eq!(told, [RemoteOutput::End(End::done())]);
+}
+
+#[test]
 fn a_question_of_before_is_not_asked_again_and_the_next_one_has_another_id() {
     let stands = |text: &str| json!({"task": {"id": "t", "contextId": "c", "status": word("TASK_STATE_INPUT_REQUIRED", text)}});
     let log = new(&[stands("which?")]);

@@ -1,9 +1,6 @@
 //! Translation of answers from the model.
 
-use base64::{
-    Engine as _, alphabet,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
+use jackfield_model::Base64;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
@@ -18,14 +15,6 @@ use crate::wire::official::{
         PushPage, Role, StatusUpdate, StreamItem, Task, TaskPage,
     },
 };
-
-/// Base64 decoder that accepts missing padding and any trailing bits: the text was validated on arrival.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// Writes an element of a stream, or the answer to a send.
 pub(in crate::official::grpc) fn item(item: StreamItem) -> proto::StreamResponse {
@@ -185,11 +174,7 @@ fn part(part: Part) -> proto::Part {
 
 /// Decodes the bytes of a file. Invalid base64 is passed on as text, so that no content is lost.
 fn bytes(base64: &str) -> Vec<u8> {
-    let decoded = LENIENT.decode(base64).or_else(|_| {
-        // Base64 may contain line breaks.
-        let lines: String = base64.split(['\r', '\n']).collect();
-        LENIENT.decode(lines)
-    });
+    let decoded = Base64::from(base64).decode();
     decoded.unwrap_or_else(|_| base64.as_bytes().to_vec())
 }
 

@@ -1,5 +1,6 @@
 //! Reader for parts of messages and artifacts.
 
+use jackfield_model::Base64;
 use jackfield_wire::{
     json::{self, RawMember, RawMembers},
     read::{FieldError, OpenObject},
@@ -255,6 +256,6 @@ fn object_of(members: &[RawMember<'_>]) -> Option<Raw> {
 
 /// Decodes doubly encoded base64 once. Content that can only be encoded once is returned unchanged.
 fn decoded_once(Base64Bytes(outer): Base64Bytes) -> Base64Bytes {
-    let inner = base64::decode(&outer).and_then(base64::normal);
+    let inner = base64::decode(&outer).and_then(Base64::normalize);
     Base64Bytes(inner.unwrap_or(outer))
 }
