@@ -105,6 +105,7 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         allow_private_outbound: config.allow_private_outbound,
         store: store.clone() as Arc<dyn Store>,
         secrets: Arc::new(DataDirSecrets(config.data_dir.clone())),
+        remotes: config.remotes()?.into(),
         address: door::HubEndpoint {
             configured: config.listen,
             bound: addr,

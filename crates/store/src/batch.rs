@@ -6,8 +6,8 @@ use std::collections::{HashMap, hash_map::Entry};
 use jackfield_core::{
     outbox::{NewCallback, Settled},
     store::{
-        AgentRecord, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord, TaskRecord,
-        TokenRecord, TransferRecord,
+        AgentRecord, DoorRecord, LogItem, LogRow, PeerRecord, TaskRecord, TokenRecord,
+        TransferRecord,
     },
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
@@ -20,7 +20,7 @@ use crate::{
     error::DatabaseError,
     outbox, peers, probe,
     queue::ReplySender,
-    records, remotes,
+    records,
     tail::{LogTail, TailCache},
     tasks, tokens, transfers,
 };
@@ -41,7 +41,6 @@ pub(crate) enum WriteOp {
     Probe,
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
-    SaveRemote(Box<RemoteRecord>),
     SavePeer(Box<PeerRecord>),
     RemovePeer(String),
     SaveTransfer(Box<TransferRecord>),
@@ -78,7 +77,6 @@ impl WriteOp {
         match self {
             Self::SaveAgent(_)
             | Self::RemoveAgent(_)
-            | Self::SaveRemote(_)
             | Self::SavePeer(_)
             | Self::RemovePeer(_)
             | Self::SaveRecords(_)
@@ -108,7 +106,6 @@ impl WriteOp {
             | Self::SettleCallback { .. }
             | Self::DropLane { .. }
             | Self::DropCallbacks(_) => OP_OVERHEAD,
-            Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
             Self::SavePeer(record) => OP_OVERHEAD + record.address.as_ref().map_or(0, String::len),
             Self::SaveRecords(records) => {
                 let values = records.iter();
@@ -181,12 +178,10 @@ impl Batch<'_> {
             WriteOp::Probe => probe::run(self.conn),
             WriteOp::SaveAgent(record) => agents::save(self.conn, record),
             WriteOp::RemoveAgent(id) => {
-                remotes::remove(self.conn, id)?;
                 records::remove_for_agent(self.conn, id)?;
                 transfers::remove_for_agent(self.conn, id)?;
                 agents::remove(self.conn, id)
             }
-            WriteOp::SaveRemote(record) => remotes::save(self.conn, record),
             WriteOp::SavePeer(record) => peers::save(self.conn, record),
             WriteOp::RemovePeer(id) => peers::remove(self.conn, id),
             WriteOp::SaveTransfer(record) => transfers::save(self.conn, record),

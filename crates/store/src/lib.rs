@@ -1,5 +1,5 @@
-//! Jackfield's SQLite store. The database `jackfield.db` in a data directory holds tokens, profiles, remotes,
-//! peers, records of doors, tasks, their event log and their callbacks. The hub's own secrets are files
+//! Jackfield's SQLite store. The database `jackfield.db` in a data directory holds tokens, profiles, peers,
+//! records of doors, tasks, their event log and their callbacks. The hub's own secrets are files
 //! beside the database, see [`secrets`].
 //!
 //! The path of a write: [`SqliteStore`] puts the write into `queue.rs`. The thread of `writer.rs` takes all
@@ -21,7 +21,6 @@ mod probe;
 mod queue;
 mod reader;
 mod records;
-mod remotes;
 mod schema;
 pub mod secrets;
 mod tail;
@@ -41,8 +40,8 @@ use std::{
 use jackfield_core::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Receipt,
-        RemoteRecord, Reopened, Store, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Receipt, Reopened,
+        Store, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
@@ -171,16 +170,6 @@ impl Store for SqliteStore {
 
     fn remove_agent(&self, id: AgentId) -> Receipt {
         self.write(WriteOp::RemoveAgent(id))
-    }
-
-    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
-        let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Remotes(reply));
-        receipt
-    }
-
-    fn save_remote(&self, record: RemoteRecord) -> Receipt {
-        self.write(WriteOp::SaveRemote(Box::new(record)))
     }
 
     fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {

@@ -16,8 +16,8 @@ use std::{
 use jackfield_core::{
     outbox::OutboxRow,
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord,
-        Reopened, StoreError, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Reopened, StoreError,
+        TaskFilter, TaskRecord, TokenRecord, TransferRecord,
     },
 };
 use jackfield_model::{CallbackId, TaskId};
@@ -30,7 +30,7 @@ use crate::{
     error::DatabaseError,
     log, outbox, peers,
     queue::{ReplySender, WriteQueue},
-    records, remotes, tasks, tokens, transfers,
+    records, tasks, tokens, transfers,
 };
 
 /// Maximum number of waiting reads. A caller waits for each read, and each answer is bounded by itself.
@@ -40,7 +40,6 @@ const MAX_READS: usize = 1 << 14;
 #[derive(Debug)]
 pub(crate) enum ReadRequest {
     Agents(ReplySender<Vec<AgentRecord>>),
-    Remotes(ReplySender<Vec<RemoteRecord>>),
     Peers(ReplySender<Vec<PeerRecord>>),
     Transfers(ReplySender<Vec<TransferRecord>>),
     Records(String, ReplySender<Vec<DoorRecord>>),
@@ -69,7 +68,6 @@ impl ReadRequest {
     fn answer(self, conn: &Connection) {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
-            Self::Remotes(reply) => send(reply, || remotes::load(conn)),
             Self::Peers(reply) => send(reply, || peers::load(conn)),
             Self::Transfers(reply) => send(reply, || transfers::load(conn)),
             Self::Records(door, reply) => send(reply, || records::load(conn, &door)),
@@ -97,7 +95,6 @@ impl ReadRequest {
         // The caller may have stopped waiting.
         match self {
             Self::Agents(reply) => drop(reply.send(Err(error))),
-            Self::Remotes(reply) => drop(reply.send(Err(error))),
             Self::Peers(reply) => drop(reply.send(Err(error))),
             Self::Transfers(reply) => drop(reply.send(Err(error))),
             Self::Records(_, reply) => drop(reply.send(Err(error))),

@@ -60,11 +60,22 @@ pub(crate) const SCHEMA: DatabaseSchema = DatabaseSchema {
     steps: &[
         MigrationStep::breaking(TABLES),
         MigrationStep::additive(FAILURE_CAUSE),
+        MigrationStep::breaking(REMOTE_RECORDS),
     ],
 };
 
 /// Version 17: the narrower cause of a task's failure, beside `failure` and `failure_text`.
 const FAILURE_CAUSE: &str = "ALTER TABLE tasks ADD COLUMN failure_cause TEXT";
+
+/// How an agent is dialled becomes a record of its door, as the doors write it.
+const REMOTE_RECORDS: &str = "
+    INSERT INTO records (agent, door, key, pos, value)
+    SELECT id, door, 'remote',
+           (SELECT coalesce(max(pos), 0) + 1 FROM records WHERE agent = remotes.id AND door = remotes.door),
+           json_object('spec', json(spec), 'added_at', added_at)
+        FROM remotes WHERE id IN (SELECT id FROM agents);
+    DROP TABLE remotes;
+";
 
 /// SQL of the first version. Times are ISO-8601 in UTC with nine digits of a second, so that they sort as
 /// text. Ids are text.

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use self::outbox::Outbox;
 use super::{
-    AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Receipt, RemoteRecord,
-    Reopened, Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord, TransferRecord,
+    AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Receipt, Reopened, Store,
+    StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord, TransferRecord,
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 
@@ -23,7 +23,6 @@ pub struct MemoryStore(Mutex<Inner>);
 #[derive(Debug, Clone, Default)]
 struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
-    remotes: BTreeMap<AgentId, RemoteRecord>,
     peers: BTreeMap<String, PeerRecord>,
     transfers: BTreeMap<(AgentId, String), TransferRecord>,
     records: BTreeMap<AgentId, Vec<DoorRecord>>,
@@ -160,18 +159,8 @@ impl Store for MemoryStore {
     fn remove_agent(&self, id: AgentId) -> Receipt {
         let mut inner = self.0.lock();
         inner.agents.remove(&id);
-        inner.remotes.remove(&id);
         inner.records.remove(&id);
         inner.transfers.retain(|(name, _), _| *name != id);
-        Receipt::ready(Ok(()))
-    }
-
-    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
-        Receipt::ready(Ok(self.0.lock().remotes.values().cloned().collect()))
-    }
-
-    fn save_remote(&self, record: RemoteRecord) -> Receipt {
-        self.0.lock().remotes.insert(record.id.clone(), record);
         Receipt::ready(Ok(()))
     }
 

@@ -9,11 +9,13 @@
 //! - [`api`]: the parts shared by the routes of the hub's own API.
 //! - [`outbound`]: the only client for outgoing requests; [`outbox`]: the courier that delivers queued
 //!   callbacks.
-//! - [`door`], [`matrix`]: the contract of a door, and the table of supported features.
+//! - [`door`], [`dial`], [`matrix`]: the contract of a door, its part about dialling, and the table of supported
+//!   features.
 
 pub mod api;
 pub mod auth;
 pub mod body;
+pub mod dial;
 pub mod door;
 pub mod etag;
 pub mod guard;

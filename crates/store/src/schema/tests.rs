@@ -177,7 +177,7 @@ fn a_database_from_before_the_first_release_is_refused_with_the_remedy_and_left_
 fn the_real_schema_leads_to_its_newest_version() {
     let (_dir, _path, conn) = database(&SCHEMA);
     let newest = SCHEMA.newest();
-    assert_eq!(version(&conn), (newest, 16));
+    assert_eq!(version(&conn), (newest, 18));
 }
 
 /// What SQLite does for a query.
@@ -222,5 +222,35 @@ fn the_oldest_finished_task_of_an_owner_is_found_by_its_index() {
     assert!(
         !oldest.contains("SORT") && !oldest.contains("B-TREE"),
         "{oldest}"
+    );
+}
+
+#[test]
+fn how_an_agent_is_dialled_becomes_a_record_of_its_door() {
+    let before = DatabaseSchema {
+        steps: &SCHEMA.steps[..2],
+        ..SCHEMA
+    };
+    let (_dir, path, mut conn) = database(&before);
+    for (id, is_agent) in [("far", true), ("gone", false)] {
+        if is_agent {
+            let agent = "INSERT INTO agents VALUES (?, 'ann', 'a2a', '{}', '{}', '{}', '', NULL)";
+            conn.execute(agent, [id]).unwrap();
+        }
+        let remote = r#"INSERT INTO remotes VALUES (?, 'ann', 'a2a', '{"url": "https://a.example"}', '2026-01-02T03:04:05.000000000Z')"#;
+        conn.execute(remote, [id]).unwrap();
+    }
+    migrate(&mut conn, &path, &SCHEMA).unwrap();
+    let records = crate::records::load(&conn, "a2a").unwrap();
+    let [record] = &records[..] else {
+        panic!("{records:?}")
+    };
+    assert_eq!(
+        (record.agent.as_str(), record.key.as_str()),
+        ("far", "remote")
+    );
+    assert_eq!(
+        record.value.get(),
+        r#"{"spec":{"url":"https://a.example"},"added_at":"2026-01-02T03:04:05.000000000Z"}"#
     );
 }

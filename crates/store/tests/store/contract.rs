@@ -50,8 +50,8 @@ use pages::{
 };
 
 use crate::records::{
-    agent, callback, chunk, find, message, remote, row, save, sqlite, task, text, time, token,
-    whole_log, words,
+    agent, callback, chunk, find, message, row, save, sqlite, task, text, time, token, whole_log,
+    words,
 };
 use many::{
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for, filters_choose_tasks,
@@ -83,7 +83,6 @@ macro_rules! on_every_store {
 
 on_every_store! {
     agents_read_back_and_removed_ones_are_gone
-    remotes_read_back_and_go_with_their_agent
     peers_read_back_may_change_and_are_forgotten
     transfers_read_back_until_they_are_over_or_forgotten
     records_read_back_each_for_its_door
@@ -140,21 +139,6 @@ fn agents_read_back_and_removed_ones_are_gone(store: &dyn Store) {
     store.save_agent(b.clone()).wait().unwrap();
     store.remove_agent(a.id).wait().unwrap();
     assert_eq!(store.load_agents().wait().unwrap(), [b]);
-}
-
-fn remotes_read_back_and_go_with_their_agent(store: &dyn Store) {
-    let (a, mut b) = (remote("a"), remote("b"));
-    store.save_remote(b.clone()).wait().unwrap();
-    store.save_remote(a.clone()).wait().unwrap();
-    store.save_agent(agent("a")).wait().unwrap();
-    assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
-    b.spec = Json::parse(r#"{"url": "https://b.example/2"}"#).unwrap();
-    store.save_remote(b.clone()).wait().unwrap();
-    // An agent that is written again, as whenever its profile changes, is still dialled.
-    store.save_agent(agent("a")).wait().unwrap();
-    assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
-    store.remove_agent(a.id).wait().unwrap();
-    assert_eq!(store.load_remotes().wait().unwrap(), [b]);
 }
 
 fn peers_read_back_may_change_and_are_forgotten(store: &dyn Store) {

@@ -9,8 +9,8 @@ use jackfield_model::{CallbackId, TaskId, TokenId};
 use crate::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, RemoteRecord,
-        Reopened, TaskFilter, TaskRecord, TokenRecord, TransferRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, PeerRecord, Reopened, TaskFilter,
+        TaskRecord, TokenRecord, TransferRecord,
     },
 };
 
@@ -196,12 +196,6 @@ impl Store for SlowStore {
         let receipt = self.inner.remove_agent(id);
         self.overtake();
         receipt
-    }
-    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
-        self.inner.load_remotes()
-    }
-    fn save_remote(&self, record: RemoteRecord) -> Receipt {
-        self.inner.save_remote(record)
     }
     fn load_peers(&self) -> Receipt<Vec<PeerRecord>> {
         self.inner.load_peers()
