@@ -44,21 +44,6 @@ pub struct AgentRecord {
     pub resume: Option<[u8; 32]>,
 }
 
-/// An agent that the hub dials, as the operator described it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RemoteRecord {
-    /// Id of the agent.
-    pub id: AgentId,
-    /// Owner of the agent.
-    pub owner: Owner,
-    /// Door that dials the agent.
-    pub door: String,
-    /// Door-specific settings, without secrets.
-    pub spec: Json,
-    /// Time at which the agent was added.
-    pub added_at: Timestamp,
-}
-
 /// A record of a door. Opaque to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoorRecord {
@@ -127,13 +112,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>>;
     /// Writes an agent, new or changed; synced to disk, since the record says who owns the id.
     fn save_agent(&self, record: AgentRecord) -> Receipt;
-    /// Forgets an agent, its owner, how the agent is dialled, and the records of doors for it.
+    /// Forgets an agent, its owner, and the records of doors for it.
     fn remove_agent(&self, id: AgentId) -> Receipt;
-
-    /// Loads all dialled agents, by id, at start.
-    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>>;
-    /// Writes how an agent is dialled, new or changed; synced to disk. [`Store::remove_agent`] forgets it.
-    fn save_remote(&self, record: RemoteRecord) -> Receipt;
 
     /// Loads all records of a door, at start: first those about no agent, then by agent. Records of one agent
     /// are in the order of their first write.

@@ -1,4 +1,4 @@
-//! Assembles and starts a hub: store, core, doors, server. `jackfield enable_links` calls [`start`], and the testkit
+//! Assembles and starts a hub: store, core, doors, server. `jackfield serve` calls [`start`], and the testkit
 //! does on port 0.
 
 use std::{
@@ -114,6 +114,7 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         files: linked,
         store: store.clone() as Arc<dyn Store>,
         secrets: Arc::new(DataDirSecrets(config.data_dir.clone())),
+        remotes: config.remotes()?.into(),
         address: door::HubEndpoint {
             configured: config.listen,
             bound: addr,

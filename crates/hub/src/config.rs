@@ -15,13 +15,20 @@ use std::{
 use anyhow::{Context, Result, bail};
 use jackfield_bridge::SharedSecret;
 use jackfield_core::limits::Limits;
-use jackfield_kit::{auth::TokenlessAccess, door::check_url, guard::is_loopback};
+use jackfield_kit::{
+    auth::TokenlessAccess,
+    dial::{self, DialTarget},
+    door::{ConfigError, check_url},
+    guard::is_loopback,
+};
 use serde::{Deserialize, Serialize};
+
+use crate::doors::REMOTE_PROTOCOLS;
 
 #[cfg(not(feature = "p2p"))]
 pub use self::p2p::P2pConfig;
 pub use self::{default_file::UntrustedConfigFile, team::TeamConfig};
-pub use jackfield_a2a::{Config as A2aConfig, RemoteConfig};
+pub use jackfield_a2a::Config as A2aConfig;
 pub use jackfield_bridge::FilesConfig;
 #[cfg(feature = "p2p")]
 pub use jackfield_p2p::Config as P2pConfig;
@@ -113,9 +120,9 @@ pub struct HubConfig {
     /// Limits of teams.
     #[serde(rename = "teams")]
     pub team_limits: TeamLimits,
-    /// Servers that the hub dials. Each is an agent of the owner `local`.
+    /// Remotes that the hub dials, by any protocol that dials. They belong to the owner `local`.
     #[serde(rename = "agent", skip_serializing_if = "Vec::is_empty")]
-    pub agents: Vec<RemoteConfig>,
+    pub agents: Vec<DialTarget>,
     /// Teams of the owner `local`.
     #[serde(rename = "team", skip_serializing_if = "Vec::is_empty")]
     pub teams: Vec<TeamConfig>,
@@ -239,10 +246,10 @@ impl HubConfig {
             bail!("require_token and insecure exclude each other; remove one of them");
         }
         let mut ids = HashSet::new();
-        for agent in &self.agents {
-            agent.check()?;
-            if !ids.insert(&agent.id) {
-                bail!("two [[agent]] have the id {}; each needs its own", agent.id);
+        self.remotes()?;
+        for id in self.agents.iter().filter_map(|agent| agent.id.as_ref()) {
+            if !ids.insert(id) {
+                bail!("two [[agent]] have the id {id}; each needs its own");
             }
         }
         for team in &self.teams {
@@ -275,12 +282,9 @@ impl HubConfig {
         }
     }
 
-    /// Returns the configuration of the A2A door.
-    pub(crate) fn a2a(&self) -> A2aConfig {
-        A2aConfig {
-            remotes: self.agents.clone(),
-            ..self.a2a.clone()
-        }
+    /// Returns the remotes that the hub dials, each with its protocol named.
+    pub(crate) fn remotes(&self) -> Result<Vec<DialTarget>, ConfigError> {
+        dial::check_configured(REMOTE_PROTOCOLS, &self.agents)
     }
 
     /// Returns the URL under which other machines reach a hub that listens on `addr`.

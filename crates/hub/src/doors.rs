@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use axum::Router;
 use jackfield_kit::{
+    dial::{self, Dialler, RemoteProtocol},
     door::{DoorConfig as _, DoorContext, OpenedDoor, ReloadSecrets, SocketProtocol},
     guard::BodyRules,
     outbox::Composer,
@@ -19,6 +20,13 @@ use crate::{
     config::{HubConfig, TeamConfig},
     ws::{self, SharedWebSocket},
 };
+
+/// Protocols by which the hub dials, in the order in which they are asked whether an address is theirs.
+pub(crate) const REMOTE_PROTOCOLS: &[&dyn RemoteProtocol] = &[
+    jackfield_a2a::REMOTES,
+    #[cfg(feature = "p2p")]
+    jackfield_p2p::REMOTES,
+];
 
 /// Routes and services of all open doors.
 pub(crate) struct Doors {
@@ -58,7 +66,7 @@ impl Doors {
         // other door claims.
         joined.add(config.bridge().open(context).await?);
         joined.add(jackfield_agora::Config.open(context).await?);
-        joined.add(config.a2a().open(context).await?);
+        joined.add(config.a2a.clone().open(context).await?);
         joined.add(team.open(context).await?);
         #[cfg(feature = "mcp")]
         joined.add(jackfield_mcp::Config.open(context).await?);
@@ -83,6 +91,7 @@ struct MergedDoors {
     composers: Vec<Arc<dyn Composer>>,
     bodies: BodyRules,
     reload: Vec<Arc<dyn ReloadSecrets>>,
+    diallers: Vec<Arc<dyn Dialler>>,
 }
 
 impl MergedDoors {
@@ -95,6 +104,7 @@ impl MergedDoors {
             composers: first.composer.into_iter().collect(),
             bodies: first.bodies,
             reload: first.reload.into_iter().collect(),
+            diallers: first.dialler.into_iter().collect(),
         }
     }
 
@@ -106,18 +116,26 @@ impl MergedDoors {
         self.composers.extend(door.composer);
         self.bodies.merge(door.bodies);
         self.reload.extend(door.reload);
+        self.diallers.extend(door.dialler);
         door.handle
     }
 
-    /// Returns the merged routes, with the shared WebSocket address `/ws` and the description of the API.
+    /// Returns the merged routes, with those of remotes, the shared WebSocket address `/ws` and the description
+    /// of the API.
     fn router(&mut self, context: &DoorContext) -> Router {
         let sockets = SharedWebSocket {
             hub: context.hub.clone(),
             tasks: context.tasks.clone(),
             protocols: std::mem::take(&mut self.sockets).into(),
         };
+        let (remotes, remotes_api) = dial::routes::router(
+            context.hub.clone(),
+            context.gatekeeper.clone(),
+            std::mem::take(&mut self.diallers),
+        );
+        self.api.merge(remotes_api);
         let api = jackfield_own::openapi_route(context.gatekeeper.clone(), self.api.clone());
         let routes = std::mem::take(&mut self.routes);
-        routes.merge(ws::router(sockets)).merge(api)
+        routes.merge(remotes).merge(ws::router(sockets)).merge(api)
     }
 }

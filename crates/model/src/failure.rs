@@ -145,6 +145,9 @@ impl Reason {
 pub enum Cause {
     /// A question or an approval was not answered in time; with [`Reason::Timeout`].
     Unanswered,
+    /// The address is that of a server whose agents have addresses of their own, which the text names; with
+    /// [`Reason::Invalid`].
+    OtherAddress,
 }
 
 impl Cause {
@@ -152,12 +155,14 @@ impl Cause {
     pub fn name(self) -> &'static str {
         match self {
             Self::Unanswered => "unanswered",
+            Self::OtherAddress => "other_address",
         }
     }
 
     /// Reads a cause from its [name](Self::name). A name of a newer hub is none.
     pub fn from_name(name: &str) -> Option<Self> {
-        (name == Self::Unanswered.name()).then_some(Self::Unanswered)
+        let mut all = [Self::Unanswered, Self::OtherAddress].into_iter();
+        all.find(|cause| cause.name() == name)
     }
 }
 

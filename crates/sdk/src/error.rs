@@ -50,6 +50,10 @@ pub enum Error {
         status: u16,
         /// The hub's code for the failure, such as `not_found`.
         code: String,
+        /// The narrower cause, such as `other_address`, if the hub gave one.
+        cause: Option<String>,
+        /// The wrong field of the request, if the hub named one.
+        field: Option<String>,
         /// The hub's message.
         message: String,
     },

@@ -270,16 +270,26 @@ pub(crate) fn refused(url: &str, status: StatusCode, body: &str) -> Error {
     #[derive(Deserialize)]
     struct ErrorResponse {
         error: String,
+        cause: Option<String>,
+        field: Option<String>,
         message: String,
     }
-    let ErrorResponse { error, message } =
-        serde_json::from_str(body).unwrap_or_else(|_| ErrorResponse {
-            error: "unknown".to_owned(),
-            message: format!("the hub answered {status}"),
-        });
+    let ErrorResponse {
+        error,
+        cause,
+        field,
+        message,
+    } = serde_json::from_str(body).unwrap_or_else(|_| ErrorResponse {
+        error: "unknown".to_owned(),
+        cause: None,
+        field: None,
+        message: format!("the hub answered {status}"),
+    });
     Error::Refused {
         status: status.as_u16(),
         code: error,
+        cause,
+        field,
         message,
     }
 }

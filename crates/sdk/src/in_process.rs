@@ -52,6 +52,8 @@ impl Agent {
         let id = AgentId::parse(&self.id).map_err(|error| Error::Refused {
             status: 0,
             code: "invalid".to_owned(),
+            cause: None,
+            field: None,
             message: error.to_string(),
         })?;
         // Always alive: an in-process agent has no connection to lose.
@@ -80,6 +82,8 @@ fn refused(failure: Failure) -> Error {
     Error::Refused {
         status: 0,
         code: failure.reason.name().to_owned(),
+        cause: failure.cause.map(|cause| cause.name().to_owned()),
+        field: None,
         message: failure.text.into_owned(),
     }
 }

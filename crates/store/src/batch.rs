@@ -5,9 +5,7 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use jackfield_core::{
     outbox::{NewCallback, Settled},
-    store::{
-        AgentRecord, DoorRecord, LogItem, LogRow, RecordKey, RemoteRecord, TaskRecord, TokenRecord,
-    },
+    store::{AgentRecord, DoorRecord, LogItem, LogRow, RecordKey, TaskRecord, TokenRecord},
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 use jiff::Timestamp;
@@ -19,7 +17,7 @@ use crate::{
     error::DatabaseError,
     outbox, probe,
     queue::ReplySender,
-    records, remotes,
+    records,
     tail::{LogTail, TailCache},
     tasks, tokens,
 };
@@ -40,7 +38,6 @@ pub(crate) enum WriteOp {
     Probe,
     SaveAgent(Box<AgentRecord>),
     RemoveAgent(AgentId),
-    SaveRemote(Box<RemoteRecord>),
     SaveRecords {
         records: Vec<DoorRecord>,
         sync: bool,
@@ -80,7 +77,6 @@ impl WriteOp {
         match self {
             Self::SaveAgent(_)
             | Self::RemoveAgent(_)
-            | Self::SaveRemote(_)
             | Self::SaveToken(_)
             | Self::RemoveToken(_)
             | Self::SettleCallback { .. }
@@ -105,7 +101,6 @@ impl WriteOp {
             | Self::SettleCallback { .. }
             | Self::DropLane { .. }
             | Self::DropCallbacks(_) => OP_OVERHEAD,
-            Self::SaveRemote(record) => OP_OVERHEAD + record.spec.get().len(),
             Self::SaveRecords { records, .. } => {
                 let values = records.iter();
                 let values = values.map(|it| OP_OVERHEAD + it.key.len() + it.value.get().len());
@@ -181,11 +176,9 @@ impl Batch<'_> {
             WriteOp::Probe => probe::run(self.conn),
             WriteOp::SaveAgent(record) => agents::save(self.conn, record),
             WriteOp::RemoveAgent(id) => {
-                remotes::remove(self.conn, id)?;
                 records::remove_for_agent(self.conn, id)?;
                 agents::remove(self.conn, id)
             }
-            WriteOp::SaveRemote(record) => remotes::save(self.conn, record),
             WriteOp::SaveRecords { records, .. } => records::save(self.conn, records),
             WriteOp::RemoveRecords { keys, .. } => records::remove(self.conn, keys),
             WriteOp::SaveToken(record) => tokens::save(self.conn, record),

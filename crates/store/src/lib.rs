@@ -1,4 +1,4 @@
-//! Jackfield's SQLite store. The database `jackfield.db` in a data directory holds tokens, profiles, remotes,
+//! Jackfield's SQLite store. The database `jackfield.db` in a data directory holds tokens, profiles,
 //! records of doors, tasks, their event log and their callbacks. The hub's own secrets are files
 //! beside the database, see [`secrets`].
 //!
@@ -20,7 +20,6 @@ mod probe;
 mod queue;
 mod reader;
 mod records;
-mod remotes;
 mod schema;
 pub mod secrets;
 mod tail;
@@ -39,8 +38,8 @@ use std::{
 use jackfield_core::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Receipt, RecordKey, RemoteRecord,
-        Reopened, Store, TaskFilter, TaskRecord, TokenRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Receipt, RecordKey, Reopened,
+        Store, TaskFilter, TaskRecord, TokenRecord,
     },
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
@@ -169,16 +168,6 @@ impl Store for SqliteStore {
 
     fn remove_agent(&self, id: AgentId) -> Receipt {
         self.write(WriteOp::RemoveAgent(id))
-    }
-
-    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
-        let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Remotes(reply));
-        receipt
-    }
-
-    fn save_remote(&self, record: RemoteRecord) -> Receipt {
-        self.write(WriteOp::SaveRemote(Box::new(record)))
     }
 
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {

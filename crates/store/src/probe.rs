@@ -13,10 +13,10 @@ const ID: &str = "";
 /// Inserts and removes the row, within the caller's transaction.
 pub(crate) fn run(conn: &Connection) -> Result<(), DatabaseError> {
     conn.prepare_cached(
-        "INSERT INTO remotes (id, owner, door, spec, added_at) VALUES (?, '', '', printf('%.*c', ?, ' '), '')",
+        "INSERT INTO records (agent, door, key, pos, value) VALUES (?, '', '', 1, printf('%.*c', ?, ' '))",
     )?
     .execute((ID, BYTES))?;
-    conn.prepare_cached("DELETE FROM remotes WHERE id = ?")?
+    conn.prepare_cached("DELETE FROM records WHERE agent = ?")?
         .execute([ID])?;
     Ok(())
 }

@@ -16,8 +16,8 @@ use std::{
 use jackfield_core::{
     outbox::OutboxRow,
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RemoteRecord, Reopened,
-        StoreError, TaskFilter, TaskRecord, TokenRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Reopened, StoreError, TaskFilter,
+        TaskRecord, TokenRecord,
     },
 };
 use jackfield_model::{CallbackId, TaskId};
@@ -30,7 +30,7 @@ use crate::{
     error::DatabaseError,
     log, outbox,
     queue::{ReplySender, WriteQueue},
-    records, remotes, tasks, tokens,
+    records, tasks, tokens,
 };
 
 /// Maximum number of waiting reads. A caller waits for each read, and each answer is bounded by itself.
@@ -40,7 +40,6 @@ const MAX_READS: usize = 1 << 14;
 #[derive(Debug)]
 pub(crate) enum ReadRequest {
     Agents(ReplySender<Vec<AgentRecord>>),
-    Remotes(ReplySender<Vec<RemoteRecord>>),
     Records(String, ReplySender<Vec<DoorRecord>>),
     Tokens(ReplySender<Vec<TokenRecord>>),
     Task(TaskId, ReplySender<Option<TaskRecord>>),
@@ -67,7 +66,6 @@ impl ReadRequest {
     fn answer(self, conn: &Connection) {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
-            Self::Remotes(reply) => send(reply, || remotes::load(conn)),
             Self::Records(door, reply) => send(reply, || records::load(conn, &door)),
             Self::Tokens(reply) => send(reply, || tokens::load(conn)),
             Self::Task(id, reply) => send(reply, || tasks::find(conn, id)),
@@ -93,7 +91,6 @@ impl ReadRequest {
         // The caller may have stopped waiting.
         match self {
             Self::Agents(reply) => drop(reply.send(Err(error))),
-            Self::Remotes(reply) => drop(reply.send(Err(error))),
             Self::Records(_, reply) => drop(reply.send(Err(error))),
             Self::Tokens(reply) => drop(reply.send(Err(error))),
             Self::Task(_, reply) => drop(reply.send(Err(error))),

@@ -84,15 +84,6 @@ const TABLES: &str = "
         resume        BLOB -- SHA-256 of the token that resumes its last connection, which is kept nowhere
     ) STRICT, WITHOUT ROWID;
 
-    -- Agents that the hub dials. None of them goes by itself when its agent is written anew, as a reference would have it.
-    CREATE TABLE remotes (
-        id       TEXT PRIMARY KEY NOT NULL,
-        owner    TEXT NOT NULL,
-        door     TEXT NOT NULL,
-        spec     TEXT NOT NULL, -- JSON, without any secrets
-        added_at TEXT NOT NULL
-    ) STRICT, WITHOUT ROWID;
-
     -- Records of doors. A record about an agent is removed with the agent, but not when the agent is written again.
     CREATE TABLE records (
         agent TEXT NOT NULL, -- empty for a record about no agent

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use self::outbox::Outbox;
 use super::{
-    AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Receipt, RecordKey, RemoteRecord,
-    Reopened, Store, StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord,
+    AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Receipt, RecordKey, Reopened, Store,
+    StoreError, TaskFilter, TaskOrder, TaskRecord, TokenRecord,
 };
 use jackfield_model::{AgentId, CallbackId, TaskId, TokenId};
 
@@ -23,7 +23,6 @@ pub struct MemoryStore(Mutex<Inner>);
 #[derive(Debug, Clone, Default)]
 struct Inner {
     agents: BTreeMap<AgentId, AgentRecord>,
-    remotes: BTreeMap<AgentId, RemoteRecord>,
     records: BTreeMap<Option<AgentId>, Vec<DoorRecord>>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     tasks: BTreeMap<TaskId, Task>,
@@ -158,17 +157,7 @@ impl Store for MemoryStore {
     fn remove_agent(&self, id: AgentId) -> Receipt {
         let mut inner = self.0.lock();
         inner.agents.remove(&id);
-        inner.remotes.remove(&id);
         inner.records.remove(&Some(id));
-        Receipt::ready(Ok(()))
-    }
-
-    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
-        Receipt::ready(Ok(self.0.lock().remotes.values().cloned().collect()))
-    }
-
-    fn save_remote(&self, record: RemoteRecord) -> Receipt {
-        self.0.lock().remotes.insert(record.id.clone(), record);
         Receipt::ready(Ok(()))
     }
 

@@ -1,18 +1,19 @@
-//! Configuration of the door and opening of the door: `[a2a]`, and the remote servers (`[[agent]]`).
-
-mod remote;
+//! Configuration of the door and opening of the door: the section `[a2a]`.
 
 use std::sync::Arc;
 
 use jackfield_kit::{
+    dial::RemoteProtocol,
     door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor},
     guard::BodyRules,
 };
 use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
-pub use self::remote::RemoteConfig;
-use crate::{A2aDoor, CardKey, Cards, Remotes, door::PREFIX, remotes_router, router};
+use crate::{A2aDoor, CardKey, Cards, DOOR, Remotes, cards_router, dial, door::PREFIX, router};
+
+/// The protocol of remote A2A servers.
+pub const REMOTES: &dyn RemoteProtocol = &dial::A2aServers;
 
 /// Name of the secret with the key that signs cards. The public key is at `/.well-known/jwks.json`.
 pub const CARD_KEY: &str = "card-key";
@@ -24,10 +25,6 @@ pub struct Config {
     /// Agent for messages to the hub's own address that name no agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<AgentId>,
-    /// Remote servers, each an agent of the owner `local`. The configuration file has them at the top level,
-    /// see [`RemoteConfig`].
-    #[serde(skip)]
-    pub remotes: Vec<RemoteConfig>,
 }
 
 impl DoorConfig for Config {
@@ -46,13 +43,17 @@ impl DoorConfig for Config {
             .with_cards(cards(context)?)
             .with_default_agent(self.default_agent)
             .with_outbound(outbound.clone());
-        let configured = self.remotes.iter().map(RemoteConfig::remote).collect();
+        let configured = context.configured_remotes(DOOR).map(dial::configured);
+        let configured = configured
+            .collect::<Result<_, _>>()
+            .map_err(|error| DoorOpenError::new("cannot read a remote of [[agent]]", error))?;
         let remotes = Remotes::start(hub.clone(), store, outbound, tasks, configured)
             .await
             .map_err(|error| DoorOpenError::new("cannot start the remote agents", error))?;
         remotes.set_own_door(&a2a);
         let a2a = Arc::new(a2a);
-        let opened = OpenedDoor::new(()).with_routes(remotes_router(hub, gatekeeper, remotes));
+        let cards = cards_router(hub, gatekeeper, remotes.clone());
+        let opened = OpenedDoor::new(()).with_routes(cards);
         Ok(OpenedDoor {
             routes: opened.routes.merge(router(a2a.clone())),
             composer: Some(a2a),
@@ -60,6 +61,7 @@ impl DoorConfig for Config {
                 own_paths: vec![PREFIX],
                 ..BodyRules::default()
             },
+            dialler: Some(Arc::new(remotes)),
             ..opened
         })
     }

@@ -9,14 +9,15 @@
 //! - [`remote`]: a remote as an agent, attached while reachable, [`contexts`]: the remote's context ids of
 //!   conversations, [`remotes`]: all remotes
 //! - [`remote_call`]: a call to a remote, across disconnects, [`translator`]: translation of answers for the core
-//! - [`serve`]: routes for adding, listing and removing remotes, [`switchboard`]: refusal of another hub as a
-//!   remote
+//! - [`settings`], [`dialler`]: remotes in the form of the door contract, [`serve`]: the route of their cards and
+//!   the description of their details, [`switchboard`]: refusal of another hub as a remote
 
 mod card_access;
 mod choose;
 mod client;
 mod contexts;
 mod credentials;
+mod dialler;
 mod endpoint;
 mod find;
 mod profile;
@@ -26,6 +27,7 @@ mod remotes;
 #[cfg(test)]
 mod scripted;
 mod serve;
+mod settings;
 mod spec;
 #[cfg(test)]
 mod static_site;
@@ -33,9 +35,12 @@ mod switchboard;
 mod translator;
 mod verify;
 
-pub(crate) use self::endpoint::{Dialect, RemoteEndpoint};
+pub(crate) use self::{
+    endpoint::{Dialect, RemoteEndpoint},
+    settings::{A2aServers, configured},
+};
 pub use self::{
     remotes::{Remotes, RemotesStartError},
-    serve::remotes_router,
+    serve::cards_router,
     spec::{Auth, OAuth, RemoteSpec, SecretLocation},
 };

@@ -26,9 +26,9 @@ mod seed;
 mod wire;
 
 pub use self::card::{BadCardKey, CardKey, Cards};
-pub use self::config::{CARD_KEY, Config, RemoteConfig};
+pub use self::config::{CARD_KEY, Config, REMOTES};
 pub use self::dial::{
-    Auth, OAuth, RemoteSpec, Remotes, RemotesStartError, SecretLocation, remotes_router,
+    Auth, OAuth, RemoteSpec, Remotes, RemotesStartError, SecretLocation, cards_router,
 };
 pub use self::door::{A2aDoor, router, router_at};
 pub use self::matrix::MATRIX;

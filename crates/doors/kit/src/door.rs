@@ -7,8 +7,8 @@
 //! 1. The hub reads its configuration. Each section checks itself and may fail with a [`ConfigError`].
 //! 2. The hub binds its address, opens its store, and creates one [`DoorContext`].
 //! 3. The hub calls [`DoorConfig::open`] of each door in turn.
-//! 4. The hub merges the routes and their descriptions, offers connections at `/ws` to each [`SocketProtocol`], and
-//!    lets each [`Composer`] write the callbacks of its door.
+//! 4. The hub merges the routes and their descriptions, offers connections at `/ws` to each [`SocketProtocol`],
+//!    lets each [`Composer`] write the callbacks of its door, and each [`Dialler`] dial the remotes of its protocol.
 
 use std::{error::Error, fmt, io, net::SocketAddr, path::Path, sync::Arc};
 
@@ -21,6 +21,7 @@ use utoipa::openapi::{Info, OpenApi, Paths};
 
 use crate::{
     auth::Gatekeeper,
+    dial::{DialTarget, Dialler},
     files::Files,
     guard::BodyRules,
     outbound::Outbound,
@@ -49,10 +50,21 @@ pub struct DoorContext {
     pub store: Arc<dyn Store>,
     /// Secrets of the hub.
     pub secrets: Arc<dyn SecretStore>,
+    /// Remotes of the configuration file, each with its protocol named; see [`DoorContext::configured_remotes`].
+    pub remotes: Arc<[DialTarget]>,
     /// Network addresses and public URL of the hub.
     pub address: HubEndpoint,
     /// Version of the hub, for display.
     pub version: &'static str,
+}
+
+impl DoorContext {
+    /// Returns the remotes of the configuration file that a door dials. The hub has checked them by the door's
+    /// [`RemoteProtocol`](crate::dial::RemoteProtocol). They belong to the owner `local`.
+    pub fn configured_remotes(&self, door: &str) -> impl Iterator<Item = &DialTarget> {
+        let remotes = self.remotes.iter();
+        remotes.filter(move |remote| remote.protocol.as_deref() == Some(door))
+    }
 }
 
 /// The addresses of a hub.
@@ -108,6 +120,8 @@ pub struct OpenedDoor<H = ()> {
     pub bodies: BodyRules,
     /// Reloads the door's secrets at the operator's request.
     pub reload: Option<Arc<dyn ReloadSecrets>>,
+    /// Dials remotes of the door's protocol.
+    pub dialler: Option<Arc<dyn Dialler>>,
 }
 
 impl<H: fmt::Debug> fmt::Debug for OpenedDoor<H> {
@@ -117,12 +131,13 @@ impl<H: fmt::Debug> fmt::Debug for OpenedDoor<H> {
             .field("socket", &self.socket)
             .field("composer", &self.composer)
             .field("reload", &self.reload)
+            .field("dialler", &self.dialler)
             .finish_non_exhaustive()
     }
 }
 
 impl<H> OpenedDoor<H> {
-    /// Creates a door without routes, socket, composer or reload.
+    /// Creates a door without any of the optional parts.
     pub fn new(handle: H) -> Self {
         Self {
             handle,
@@ -132,6 +147,7 @@ impl<H> OpenedDoor<H> {
             composer: None,
             bodies: BodyRules::default(),
             reload: None,
+            dialler: None,
         }
     }
 

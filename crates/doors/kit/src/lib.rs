@@ -10,11 +10,13 @@
 //! - [`outbound`]: the only client for outgoing requests; [`outbox`]: the courier that delivers queued
 //!   callbacks.
 //! - [`files`]: files under signed links, for protocols that know only links.
-//! - [`door`], [`matrix`]: the contract of a door, and the table of supported features.
+//! - [`door`], [`dial`], [`matrix`]: the contract of a door, its part about dialling, and the table of supported
+//!   features.
 
 pub mod api;
 pub mod auth;
 pub mod body;
+pub mod dial;
 pub mod door;
 pub mod etag;
 pub mod files;

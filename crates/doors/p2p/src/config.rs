@@ -1,10 +1,11 @@
 //! The section `[p2p]`: the door's [`Config`], and how the door is opened.
 
-use std::{collections::HashSet, net::IpAddr};
+use std::{collections::HashSet, net::IpAddr, sync::Arc};
 
 use jackfield_core::units::Span;
 use jackfield_kit::{
     auth::TokenlessAccess,
+    dial::{DialError, RemoteProtocol},
     door::{ConfigError, DoorConfig, DoorContext, DoorOpenError, OpenedDoor, check_url},
     outbound::OutboundError,
 };
@@ -21,9 +22,13 @@ use jackfield_sidecar::Endpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    DOOR, dial,
     door::{P2p, P2pSetting},
     serve::HandoffTerms,
 };
+
+/// The protocol of peers that the hub dials.
+pub const REMOTES: &dyn RemoteProtocol = &dial::Peers;
 
 /// Configuration of the hub as a peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -138,6 +143,11 @@ impl Config {
             let parsed = parsed.collect::<Result<_, _>>();
             parsed.map_err(|error| DoorOpenError::new("an address of [p2p] cannot be used", error))
         };
+        let mut peers = parse(&self.peers)?;
+        for target in context.configured_remotes(DOOR) {
+            let (_, address) = dial::way(target).map_err(not_usable)?;
+            peers.push(address);
+        }
         let trust = context.gatekeeper.trust();
         let key = context.secrets.folder();
         let key = Identity::load_or_create(key).map_err(|error| {
@@ -184,7 +194,7 @@ impl Config {
             endpoints: endpoints.map_err(|error| {
                 DoorOpenError::new("a url of [[p2p.endpoint]] cannot be used", error)
             })?,
-            peers: parse(&self.peers)?,
+            peers,
         })
     }
 }
@@ -195,16 +205,31 @@ impl DoorConfig for Config {
 
     async fn open(self, context: &DoorContext) -> Result<OpenedDoor<Option<P2p>>, DoorOpenError> {
         if !self.enabled {
-            return Ok(OpenedDoor::new(None));
+            if let Some(target) = context.configured_remotes(DOOR).next() {
+                let text = format!("[[agent]] {:?} requires p2p.enabled = true", target.address);
+                return Err(ConfigError(text).into());
+            }
+            return Ok(OpenedDoor {
+                dialler: Some(Arc::new(dial::Disabled)),
+                ..OpenedDoor::new(None)
+            });
         }
         let setting = self.setting(context)?;
         let door = P2p::open(setting).await.map_err(|error| {
             let text = "cannot listen for peers; is another hub running? ([p2p] listen chooses another address, enabled = false none)";
             DoorOpenError::new(text, error)
         })?;
-        let routes = door.router();
-        Ok(OpenedDoor::new(Some(door)).with_routes(routes))
+        let (routes, dialler) = (door.router(), door.dialler());
+        let opened = OpenedDoor::new(Some(door)).with_routes(routes);
+        Ok(OpenedDoor {
+            dialler: Some(dialler),
+            ..opened
+        })
     }
+}
+
+fn not_usable(error: DialError) -> DoorOpenError {
+    DoorOpenError::new("a peer of [[agent]] cannot be used", error)
 }
 
 /// Returns the multiaddrs of an address and port, by TCP and QUIC.

@@ -8,7 +8,7 @@ use jackfield_core::{
     hub::Hub,
     store::{Store, StoreError},
 };
-use jackfield_kit::{auth::Gatekeeper, files::Files, tasks::Tasks};
+use jackfield_kit::{auth::Gatekeeper, dial::Dialler, files::Files, tasks::Tasks};
 use jackfield_model::AgentId;
 use jackfield_peer::{
     Multiaddr,
@@ -145,6 +145,11 @@ impl P2p {
     /// Returns the [`Node`].
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Returns the [`Dialler`] of the door.
+    pub(crate) fn dialler(&self) -> Arc<dyn Dialler> {
+        Arc::new(self.routes.clone())
     }
 
     /// Returns the routes of the registry and of `/v1/peers`, and their description.

@@ -20,13 +20,14 @@ use jackfield_kit::{
     body, json,
 };
 use jackfield_model::{Failure, Reason};
-use jackfield_peer::{PeerId, address, known::KnownPeers, node::Node};
+use jackfield_peer::{Multiaddr, PeerId, address, known::KnownPeers, node::Node};
 use jackfield_registry::Registry;
 use serde::Deserialize;
 use utoipa::{IntoResponses, ToSchema, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::view::{PeerView, PeersView};
+use self::view::PeersView;
+pub(crate) use self::view::{ConnectionState, PeerView};
 use crate::{DOOR, peers::PeerTracker, serve::HubHost};
 
 /// Largest body: an address has some hundred characters.
@@ -51,6 +52,31 @@ impl PeerRoutes {
             self.registry.forget(&peer);
         }
         saving.await
+    }
+
+    /// Keeps a connection with a peer, and waits until the peer has shown its agents. Returns whether the peer
+    /// was not kept before.
+    pub(crate) async fn keep(
+        &self,
+        peer: PeerId,
+        address: Multiaddr,
+        even_if_away: bool,
+    ) -> Result<bool, Failure> {
+        let is_new = self.known.keep(peer, address, even_if_away).await?;
+        self.peers.on_connected(peer);
+        self.peers.looked_at(peer).await;
+        Ok(is_new)
+    }
+
+    /// Stops keeping the connection with a peer. The registry forgets a peer that is not connected.
+    pub(crate) async fn forget(&self, peer: PeerId) -> Result<(), Failure> {
+        let was_listed = self.node.peer(peer).is_none() && self.registry.forget(&peer);
+        match self.known.forget(peer).await {
+            Err(failure) if was_listed && failure.reason == Reason::NotFound => {}
+            forgotten => forgotten?,
+        }
+        self.peers.on_disconnected(peer, "it is kept no longer");
+        Ok(())
     }
 }
 
@@ -208,9 +234,7 @@ async fn add(
     let new: NewPeer = json::parse(&text, limits.json_depth)?;
     let (peer, address) = address::way_to_peer(&new.address)
         .map_err(|why| invalid(format!("field \"address\" {why}")))?;
-    let is_new = door.known.keep(peer, address, new.keep).await?;
-    door.peers.on_connected(peer);
-    door.peers.looked_at(peer).await;
+    let is_new = door.keep(peer, address, new.keep).await?;
     let status = if is_new {
         StatusCode::CREATED
     } else {
@@ -251,13 +275,7 @@ async fn remove(
     State(door): State<PeerRoutes>,
     NamedPeer(peer): NamedPeer,
 ) -> Result<StatusCode, ApiError> {
-    // The registry forgets a peer that is not connected.
-    let was_listed = door.node.peer(peer).is_none() && door.registry.forget(&peer);
-    match door.known.forget(peer).await {
-        Err(failure) if was_listed && failure.reason == Reason::NotFound => {}
-        forgotten => forgotten?,
-    }
-    door.peers.on_disconnected(peer, "it is kept no longer");
+    door.forget(peer).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,4 +1,4 @@
-//! `[[to_spec]]`: a team that exists from the start of the hub.
+//! `[[team]]`: a team that exists from the start of the hub.
 
 use jackfield_model::AgentId;
 use jackfield_team::team::{MemberKind, MemberSpec, TeamSpec};

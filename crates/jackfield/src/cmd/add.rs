@@ -1,6 +1,7 @@
-//! `jackfield add`: adds an A2A server or a libp2p peer (`add/peer.rs`) to the hub.
+//! `jackfield add`: adds a remote to the hub. The command sends the address and the options; the hub chooses the
+//! protocol, and the protocol refuses options that it does not have.
 
-mod peer;
+mod hub_peer;
 
 use std::{
     path::{Path, PathBuf},
@@ -13,33 +14,37 @@ use clap::Args;
 use http::Method;
 use jackfield_a2a::{Auth, OAuth, SecretLocation};
 use jackfield_core::units::Span;
-use jackfield_sdk::Hub;
+use jackfield_model::{Cause, Reason};
+use jackfield_sdk::{Error, Hub};
 use serde_json::{Value, json};
 
-use super::show::remote_facts;
+use super::show::{peer_facts, remote_facts};
 use crate::{
     client::{self, Client},
-    exit::{CliError, ErrorSubject, ExitKind, WithErrorSubject},
-    output::{self, text},
+    exit::{CliError, ErrorSubject, ExitKind},
+    output::{self, items, text},
     shell,
 };
 
 /// Time limit for the hub: the card is searched in several places, and so are the keys of its signature.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Add an A2A server to the hub, by its URL: the server becomes an agent that every user of the hub can call.
-/// The hub reads secrets from its own environment or files, each time they are sent. Or add a libp2p peer, by
-/// a multiaddr that ends in /p2p/ID: the peer's agents are agents of the hub while connected. The hub may
-/// then call the peer, not the peer the hub; p2p.allowed in the hub's configuration allows that. Needs an
-/// admin token.
+/// Add a remote agent to the hub, by its address; the hub chooses the protocol. A URL is an A2A server, which
+/// becomes an agent that every user of the hub can call. The hub reads secrets from its own environment or files,
+/// each time they are sent. A multiaddr that ends in /p2p/ID is a libp2p peer, whose agents are agents of the hub
+/// while connected. The hub may then call the peer, not the peer the hub; p2p.allowed in the hub's configuration
+/// allows that. Needs an admin token.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "A peer's address is a multiaddr that ends in /p2p/ID: a host, tcp or udp and quic-v1, perhaps a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub while it is connected. The hub may then call\nthe peer; p2p.allowed lets the peer call the hub. Of the options only --keep is for peers; jackfield rm /p2p/ID removes\nthe peer.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
+    after_long_help = "A peer's address is a multiaddr that ends in /p2p/ID: a host, tcp or udp and quic-v1, perhaps a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub while it is connected. The hub may then call\nthe peer; p2p.allowed lets the peer call the hub. Credentials, --as and --timeout are for servers; jackfield rm\n/p2p/ID removes the peer.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
 )]
 pub(crate) struct Add {
-    /// Add the A2A server at this URL (of the server, its agent or its card), or the peer at this address
+    /// Add the remote at this address: the URL of an A2A server, its agent or its card, or the multiaddr of a peer
     #[arg(value_name = "URL|MULTIADDR")]
     target: String,
+    /// Dial by this protocol, such as a2a [default: the protocol that the address belongs to]
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
     /// Give the agent this id on the hub [default: made from the name on the card]
     #[arg(long = "as", value_name = "ID", value_parser = client::agent_id)]
     id: Option<String>,
@@ -82,9 +87,6 @@ pub(crate) struct Add {
 
 impl Add {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        if self.is_peer() {
-            return self.run_peer().await;
-        }
         let hub = self.client.connect().await?;
         let body = self.body()?;
         let remote = match self.same(&hub, &body).await? {
@@ -97,7 +99,7 @@ impl Add {
                 remote
             }
             None => {
-                output::print_message(&format!("looking for the card of {} …", self.target));
+                output::print_message(&format!("looking for {} …", self.target));
                 let added = client::request_within(
                     PATIENCE,
                     &hub,
@@ -105,9 +107,9 @@ impl Add {
                     "/v1/remotes",
                     Some(&body),
                 );
-                match added.await.about(ErrorSubject::Remote) {
+                match added.await {
                     Ok(remote) => remote,
-                    Err(stop) => return Err(self.hint(stop).await.into()),
+                    Err(error) => return Err(self.refused(&error).await.into()),
                 }
             }
         };
@@ -115,31 +117,14 @@ impl Add {
             output::json(&remote)?;
             return Ok(ExitKind::Ok.into());
         }
-        let id = text(&remote, "id").to_owned();
-        let mut facts = vec![("id", id.clone())];
-        if remote["card"].is_object() {
-            facts.push(("name", text(&remote["card"], "name").to_owned()));
-        }
-        facts.extend(remote_facts(&remote));
-        output::facts(&facts)?;
-        let flags = self.client.flags();
-        output::print_message(&match text(&remote, "state") {
-            "online" => {
-                let call = shell::command("call", &[&id], "hello", &flags);
-                format!("try it: {call}")
-            }
-            _ => {
-                let show = shell::command("show", &[&id], "", &flags);
-                format!("the hub keeps retrying; {show} shows its state")
-            }
-        });
+        output::facts(&facts(&remote))?;
+        output::print_message(&next_step(&remote, &self.client.flags()));
         Ok(ExitKind::Ok.into())
     }
 
-    /// Returns the server if it was added before and the command has no further options.
+    /// Returns the remote if it was added before and the command has no further options.
     async fn same(&self, hub: &Hub, body: &Value) -> Result<Option<Value>> {
-        let bare = json!({ "url": self.target, "auth": Auth::default(), "keep": self.keep });
-        if *body != bare {
+        if *body != json!({ "url": self.target, "keep": self.keep }) {
             return Ok(None);
         }
         let known = client::get(hub, "/v1/remotes", ErrorSubject::Remote).await?;
@@ -149,15 +134,69 @@ impl Add {
         Ok(same.next().cloned())
     }
 
-    /// Adds advice to an error: the address may belong to a different kind of agent.
-    async fn hint(&self, mut stop: CliError) -> CliError {
+    /// Returns the typed options, each with the field of the request that the option is sent as.
+    fn options(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let options = [
+            ("--as", "id", self.id.is_some()),
+            ("--protocol", "protocol", self.protocol.is_some()),
+            ("--bearer-env", "auth.bearer", self.bearer_env.is_some()),
+            ("--bearer-file", "auth.bearer", self.bearer_file.is_some()),
+            ("--header", "auth.headers", !self.header.is_empty()),
+            (
+                "--oauth-token-url",
+                "auth.oauth",
+                self.oauth_token_url.is_some(),
+            ),
+            ("--timeout", "timeout", self.timeout.is_some()),
+        ];
+        let typed = options.into_iter().filter(|(_, _, is_typed)| *is_typed);
+        typed.map(|(option, field, _)| (option, field))
+    }
+
+    /// Returns the typed option that a refused field comes from, if any. The field may be a part of what the
+    /// option is sent as, or the whole that it is a part of.
+    fn option_of(&self, refused: &str) -> Option<&'static str> {
+        let is_part = |part: &str, whole: &str| {
+            let rest = part.strip_prefix(whole);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.options()
+            .find(|(_, field)| is_part(field, refused) || is_part(refused, field))
+            .map(|(option, _)| option)
+    }
+
+    /// Converts an error of the hub, with advice.
+    async fn refused(&self, error: &Error) -> CliError {
+        let mut stop = CliError::from_hub(error, ErrorSubject::Remote);
+        let Error::Refused {
+            code, cause, field, ..
+        } = error
+        else {
+            return stop;
+        };
+        if let Some(option) = field.as_deref().and_then(|field| self.option_of(field)) {
+            let text = format!("{option} cannot be used for {}: {}", self.target, stop.text);
+            return CliError::new(stop.code, text, "correct or remove the option");
+        }
         // The hub recognised the server, and its message contains the right command.
-        if stop.text.contains("type jackfield add ") {
+        if cause.as_deref() == Some(Cause::OtherAddress.name()) {
             stop.next = None;
             return stop;
         }
+        if code == Reason::NotFound.name() {
+            stop.next = Some("--hub URL names another hub".to_owned());
+            return stop;
+        }
+        if self.target.contains("://") {
+            self.hint(&mut stop).await;
+        }
+        stop
+    }
+
+    /// Adds advice to an error: the URL may belong to a different kind of agent.
+    async fn hint(&self, stop: &mut CliError) {
         if stop.code == ExitKind::Usage
-            && let Some(address) = peer::address_of_hub(&self.target).await
+            && let Some(address) = hub_peer::address_of_hub(&self.target).await
         {
             let add = shell::command("add", &[&address], "", &self.client.flags());
             stop.next = Some(format!(
@@ -172,7 +211,6 @@ impl Add {
                 shell::word(&self.target)
             ));
         }
-        stop
     }
 
     fn body(&self) -> Result<Value> {
@@ -197,14 +235,57 @@ impl Add {
             headers: self.header.clone(),
             oauth,
         };
-        let mut body = json!({ "url": self.target, "auth": auth, "keep": self.keep });
+        let mut body = json!({ "url": self.target, "keep": self.keep });
+        // Only what was typed is sent: a protocol refuses options that it does not have.
+        if auth != Auth::default() {
+            body["auth"] = json!(auth);
+        }
         if let Some(id) = &self.id {
             body["id"] = json!(id);
+        }
+        if let Some(protocol) = &self.protocol {
+            body["protocol"] = json!(protocol);
         }
         if let Some(timeout) = self.timeout {
             body["timeout"] = json!(timeout);
         }
         Ok(body)
+    }
+}
+
+/// Returns the facts about an added remote.
+fn facts(remote: &Value) -> Vec<(&'static str, String)> {
+    // A peer brings agents, and is none itself.
+    if text(remote, "protocol") == "p2p" {
+        return peer_facts(remote);
+    }
+    let mut facts = vec![("id", text(remote, "id").to_owned())];
+    if remote["card"].is_object() {
+        facts.push(("name", text(&remote["card"], "name").to_owned()));
+    }
+    facts.extend(remote_facts(remote));
+    facts
+}
+
+/// Returns what to do with an added remote.
+fn next_step(remote: &Value, flags: &str) -> String {
+    let first = items(remote, "agents").first().and_then(Value::as_str);
+    match (text(remote, "state"), first) {
+        ("online", Some(agent)) => {
+            let call = shell::command("call", &[agent], "hello", flags);
+            format!("try it: {call}")
+        }
+        ("online", None) => {
+            "it brought no agents: it may have none, or not let this hub call them".to_owned()
+        }
+        (_, Some(agent)) => {
+            let show = shell::command("show", &[agent], "", flags);
+            format!("the hub keeps retrying; {show} shows its state")
+        }
+        (_, None) => {
+            let rm = shell::command("rm", &[text(remote, "url")], "", flags);
+            format!("the hub keeps dialling it; {rm} removes it")
+        }
     }
 }
 

@@ -447,16 +447,26 @@ async fn ended(error: &Error, id: &str, hub: &Hub) -> CliError {
         None => invite,
     };
     match error {
-        Error::Closed { code: 4002, reason } if reason.contains("token") => CliError::new(
-            ExitKind::Auth,
-            format!("the token of {id} was revoked or has expired"),
-            invite,
-        ),
-        Error::Closed { code: 4002, .. } => CliError::new(
-            ExitKind::Auth,
-            format!("{id} was removed from the hub"),
-            "connect it again if it should be there",
-        ),
+        // The close code is one for both: whether the token still works, the hub knows.
+        Error::Closed { code: 4002, .. } => {
+            match client::request(hub, Method::GET, "/v1/whoami", None).await {
+                Err(Error::Refused { status: 401, .. }) => CliError::new(
+                    ExitKind::Auth,
+                    format!("the token of {id} was revoked or has expired"),
+                    invite,
+                ),
+                Ok(_) => CliError::new(
+                    ExitKind::Auth,
+                    format!("{id} was removed from the hub"),
+                    "connect it again if it should be there",
+                ),
+                Err(_) => CliError::new(
+                    ExitKind::Auth,
+                    format!("{id} was removed from the hub, or its token was revoked"),
+                    invite,
+                ),
+            }
+        }
         Error::Refused {
             status: 0, code, ..
         } if code == "unauthorized" => {

@@ -1,4 +1,4 @@
-//! `jackfield rm`: removes an agent with its owner, or a stored peer.
+//! `jackfield rm`: removes an agent with its owner, or a remote by its address.
 
 use std::process::ExitCode;
 
@@ -15,15 +15,15 @@ use crate::{
     output, prompt, shell,
 };
 
-/// Remove an agent and its owner; a connected agent is disconnected. Or remove a stored peer: the hub
-/// disconnects, and the peer's agents go offline.
+/// Remove an agent and its owner; a connected agent is disconnected. Or remove a remote by its address: the hub
+/// dials it no longer, and its agents are removed or go offline.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Examples:\n  jackfield rm old-agent --yes\n  jackfield rm /p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 )]
 pub(crate) struct Rm {
-    /// Remove the agent with this id, or the peer with this id after /p2p/
-    #[arg(value_name = "AGENT|/p2p/ID", value_parser = forgotten)]
+    /// Remove the agent with this id, the server with this URL, or the peer with this id after /p2p/
+    #[arg(value_name = "AGENT|URL|/p2p/ID", value_parser = forgotten)]
     target: RemovalTarget,
     /// Remove without asking
     #[arg(long, short)]
@@ -36,21 +36,22 @@ pub(crate) struct Rm {
 #[derive(Debug, Clone)]
 enum RemovalTarget {
     Agent(String),
-    Peer(String),
+    /// A remote by its address.
+    Remote(String),
 }
 
 impl Rm {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hub = self.client.connect().await?;
         match &self.target {
-            RemovalTarget::Peer(id) => self.forget_peer(&hub, id).await?,
+            RemovalTarget::Remote(address) => self.forget_remote(&hub, address).await?,
             RemovalTarget::Agent(id) => {
                 let path = format!("/v1/agents/{}", encode(id));
                 match client::request(&hub, Method::GET, &path, None).await {
                     Ok(agent) => self.forget_agent(&hub, id, &path, &agent).await?,
-                    // The text may be the id of a peer without the prefix.
-                    Err(Error::Refused { .. }) if is_kept(&hub, id).await => {
-                        self.forget_peer(&hub, id).await?
+                    // A remote that is no agent has an id of its own.
+                    Err(Error::Refused { .. }) if find_remote(&hub, id).await.is_some() => {
+                        self.forget_remote(&hub, id).await?
                     }
                     Err(error) => {
                         return Err(CliError::from_hub(&error, ErrorSubject::Agent).into());
@@ -86,13 +87,18 @@ impl Rm {
         Ok(())
     }
 
-    async fn forget_peer(&self, hub: &Hub, id: &str) -> Result<()> {
-        self.confirm(&format!("remove peer {id}? Its agents go offline."))?;
-        let path = format!("/v1/peers/{}", encode(id));
+    /// Removes a remote by its id or address.
+    async fn forget_remote(&self, hub: &Hub, name: &str) -> Result<()> {
+        self.confirm(&format!(
+            "remove {name}? Its agents are removed or go offline."
+        ))?;
+        let remote = find_remote(hub, name).await;
+        let path = format!("/v1/remotes/{}", encode(name));
         client::request(hub, Method::DELETE, &path, None)
             .await
-            .about(ErrorSubject::Contact)?;
-        self.done(id)
+            .about(ErrorSubject::Remote)?;
+        let id = remote.map(|remote| output::text(&remote, "id").to_owned());
+        self.done(id.as_deref().unwrap_or(name))
     }
 
     fn confirm(&self, question: &str) -> Result<()> {
@@ -117,24 +123,16 @@ impl Rm {
     }
 }
 
-/// Parses the argument: a peer by the end of any of its addresses, else an agent.
+/// Parses the argument: an address, or an agent's id.
 fn forgotten(text: &str) -> Result<RemovalTarget, String> {
-    if !text.starts_with('/') {
-        return client::agent_id(text).map(RemovalTarget::Agent);
+    if text.starts_with('/') || text.contains("://") {
+        return Ok(RemovalTarget::Remote(text.to_owned()));
     }
-    match text.rsplit_once("/p2p/") {
-        Some((_, id)) if is_peer_id(id) => Ok(RemovalTarget::Peer(id.to_owned())),
-        _ => Err("write /p2p/ and the peer's id".to_owned()),
-    }
+    client::agent_id(text).map(RemovalTarget::Agent)
 }
 
-/// Returns whether the hub stores this peer, as far as this user may know.
-async fn is_kept(hub: &Hub, id: &str) -> bool {
-    let path = format!("/v1/peers/{}", encode(id));
-    let peer = client::request(hub, Method::GET, &path, None).await;
-    peer.is_ok_and(|peer| peer["kept"] == true)
-}
-
-fn is_peer_id(text: &str) -> bool {
-    jackfield_wire::p2p::is_peer_id(text)
+/// Returns the remote with an id or address, as far as this user may know.
+async fn find_remote(hub: &Hub, name: &str) -> Option<Value> {
+    let path = format!("/v1/remotes/{}", encode(name));
+    client::request(hub, Method::GET, &path, None).await.ok()
 }

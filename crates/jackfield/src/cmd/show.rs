@@ -91,9 +91,6 @@ async fn waiting(hub: &Hub, agent: &str) -> Vec<Value> {
 
 /// Returns how the hub dials an agent; `None` if it does not, or if this user may not know.
 pub(super) async fn remote(hub: &Hub, agent: &Value) -> Option<Value> {
-    if agent["door"] != "a2a" {
-        return None;
-    }
     let path = format!("/v1/remotes/{}", encode(text(agent, "id")));
     client::request(hub, Method::GET, &path, None).await.ok()
 }
@@ -140,10 +137,13 @@ pub(super) fn peer_facts(peer: &Value) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Returns the facts about a server that the hub dials.
+/// Returns the facts about a remote that the hub dials: those of every protocol, and those of an A2A server's
+/// card.
 pub(super) fn remote_facts(remote: &Value) -> Vec<(&'static str, String)> {
     let card = &remote["card"];
-    let state = format!("{} since {}", text(remote, "state"), time(remote, "since"));
+    let since = Some(time(remote, "since")).filter(|since| !since.is_empty());
+    let since = since.map(|since| format!(" since {since}"));
+    let state = format!("{}{}", text(remote, "state"), since.unwrap_or_default());
     let mut facts = vec![("dialled", state), ("url", text(remote, "url").to_owned())];
     if card.is_object() {
         let streams = if card["streams"] == true {

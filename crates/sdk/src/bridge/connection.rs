@@ -218,6 +218,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BridgeConnection<S> {
         Error::Refused {
             status: 0,
             code: code.to_owned(),
+            cause: None,
+            field: None,
             message: message.to_owned(),
         }
     }

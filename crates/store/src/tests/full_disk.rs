@@ -30,7 +30,7 @@ fn nearly_full(dir: &Path) -> SqliteStore {
     opened
         .writer
         .execute(
-            "INSERT INTO remotes VALUES ('ballast', '', '', ?, '')",
+            "INSERT INTO records VALUES ('ballast', '', '', 1, ?)",
             [ballast],
         )
         .unwrap();
@@ -47,14 +47,14 @@ fn nearly_full(dir: &Path) -> SqliteStore {
 
 fn make_room(dir: &Path) {
     let conn = Connection::open(dir.join("jackfield.db")).unwrap();
-    conn.execute("DELETE FROM remotes", []).unwrap();
+    conn.execute("DELETE FROM records", []).unwrap();
 }
 
 fn fill(dir: &Path) {
     let conn = Connection::open(dir.join("jackfield.db")).unwrap();
     // This connection has no limit of its own: it takes all that the writer has left, and more.
     let text = "x".repeat(BALLAST);
-    conn.execute("INSERT INTO remotes VALUES ('more', '', '', ?, '')", [text])
+    conn.execute("INSERT INTO records VALUES ('more', '', '', 1, ?)", [text])
         .unwrap();
 }
 
@@ -74,7 +74,7 @@ fn a_probe_tells_whether_there_is_room_and_leaves_nothing_behind() {
     for probe in probes {
         probe.wait().unwrap();
     }
-    assert_eq!(store.load_remotes().wait().unwrap(), []);
+    assert_eq!(store.load_records("").wait().unwrap(), []);
 }
 
 #[tokio::test]

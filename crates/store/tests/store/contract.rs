@@ -48,8 +48,8 @@ use pages::{
 };
 
 use crate::records::{
-    agent, callback, chunk, find, joined_text, message, remote, row, save, sqlite, task, text,
-    time, token, whole_log,
+    agent, callback, chunk, find, joined_text, message, row, save, sqlite, task, text, time, token,
+    whole_log,
 };
 use many::{
     an_owner_sees_its_agents_tasks_unless_exactly_its_own_are_asked_for, filters_choose_tasks,
@@ -81,7 +81,6 @@ macro_rules! on_every_store {
 
 on_every_store! {
     agents_read_back_and_removed_ones_are_gone
-    remotes_read_back_and_go_with_their_agent
     records_read_back_each_for_its_door
     records_keep_their_order_whenever_they_change
     records_for_an_agent_that_is_not_there_are_not_kept
@@ -138,21 +137,6 @@ fn agents_read_back_and_removed_ones_are_gone(store: &dyn Store) {
     store.save_agent(b.clone()).wait().unwrap();
     store.remove_agent(a.id).wait().unwrap();
     assert_eq!(store.load_agents().wait().unwrap(), [b]);
-}
-
-fn remotes_read_back_and_go_with_their_agent(store: &dyn Store) {
-    let (a, mut b) = (remote("a"), remote("b"));
-    store.save_remote(b.clone()).wait().unwrap();
-    store.save_remote(a.clone()).wait().unwrap();
-    store.save_agent(agent("a")).wait().unwrap();
-    assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
-    b.spec = Json::parse(r#"{"url": "https://b.example/2"}"#).unwrap();
-    store.save_remote(b.clone()).wait().unwrap();
-    // A profile change writes the agent again. The hub must still dial the agent.
-    store.save_agent(agent("a")).wait().unwrap();
-    assert_eq!(store.load_remotes().wait().unwrap(), [a.clone(), b.clone()]);
-    store.remove_agent(a.id).wait().unwrap();
-    assert_eq!(store.load_remotes().wait().unwrap(), [b]);
 }
 
 fn tokens_read_back_and_may_change(store: &dyn Store) {

@@ -6,8 +6,8 @@ use jackfield_core::{
     agent::{Profile, Settings, Share, Skill},
     outbox::{Callback, NewCallback, OutboxRow},
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RemoteRecord, Reopened, Store,
-        TaskRecord, TaskState, TokenRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Reopened, Store, TaskRecord,
+        TaskState, TokenRecord,
     },
 };
 use jackfield_model::{
@@ -42,16 +42,6 @@ pub(crate) fn agent(id: &str) -> AgentRecord {
         },
         registered_at: time(0),
         resume: Some([7; 32]),
-    }
-}
-
-pub(crate) fn remote(id: &str) -> RemoteRecord {
-    RemoteRecord {
-        id: AgentId::parse(id).unwrap(),
-        owner: Owner::parse("ann").unwrap(),
-        door: "a2a".into(),
-        spec: Json::parse(r#"{"url": "https://agents.example/\u00fc"}"#).unwrap(),
-        added_at: time(3),
     }
 }
 

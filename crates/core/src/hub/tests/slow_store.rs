@@ -9,8 +9,8 @@ use jackfield_model::{CallbackId, TaskId, TokenId};
 use crate::{
     outbox::{NewCallback, OutboxRow, Settled},
     store::{
-        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RecordKey, RemoteRecord,
-        Reopened, TaskFilter, TaskRecord, TokenRecord,
+        AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, RecordKey, Reopened, TaskFilter,
+        TaskRecord, TokenRecord,
     },
 };
 
@@ -196,12 +196,6 @@ impl Store for SlowStore {
         let receipt = self.inner.remove_agent(id);
         self.overtake();
         receipt
-    }
-    fn load_remotes(&self) -> Receipt<Vec<RemoteRecord>> {
-        self.inner.load_remotes()
-    }
-    fn save_remote(&self, record: RemoteRecord) -> Receipt {
-        self.inner.save_remote(record)
     }
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
         self.inner.load_records(door)

@@ -7,14 +7,15 @@ use jackfield_core::{
     agent::{Profile, Settings},
     hub::Hub,
     principal::Principal,
-    store::{RemoteRecord, Store, StoreError},
+    store::{Store, StoreError},
 };
 use jackfield_kit::{
     api::{invalid, store_failure},
+    dial::record::{self, StoredRemote},
     outbound::Outbound,
     tasks::Tasks,
 };
-use jackfield_model::{AgentId, Failure, Json, Reason, SessionId};
+use jackfield_model::{AgentId, Cause, Failure, Reason, SessionId};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
@@ -97,9 +98,9 @@ impl Remotes {
                 why: failure.text.into_owned(),
             })?;
         }
-        for record in remotes.0.store.load_remotes().await? {
-            if record.door == DOOR && remotes.get(&record.id).is_none() {
-                remotes.start_stored(&record);
+        for (id, stored) in record::load(&*remotes.0.store, DOOR).await? {
+            if remotes.get(&id).is_none() {
+                remotes.start_stored(&id, stored);
             }
         }
         Ok(remotes)
@@ -130,29 +131,28 @@ impl Remotes {
 
     /// Starts a stored remote. A failure is only logged, for the operator: the other remotes must still
     /// start.
-    fn start_stored(&self, record: &RemoteRecord) {
-        let started = serde_json::from_str(record.spec.get())
-            .map_err(|error| invalid(error.to_string()))
-            .and_then(|spec| self.describe(spec, false))
-            .and_then(|described| {
-                let described = RemoteInit {
-                    added_at: record.added_at,
-                    ..described
-                };
-                let principal = Principal::admin(record.owner.clone());
-                let id = IdChoice::Known(&record.id);
-                self.take(&principal, id, &Profile::default(), described)
-            });
+    fn start_stored(&self, id: &AgentId, stored: StoredRemote<RemoteSpec>) {
+        let entry = self.0.hub.agents().get(id.as_str());
+        let entry = entry.ok_or_else(|| Failure::no_such_agent(id.as_str()));
+        let started = entry.and_then(|entry| {
+            let described = RemoteInit {
+                added_at: stored.added_at,
+                ..self.describe(stored.spec, false)?
+            };
+            let principal = Principal::admin(entry.owner().clone());
+            let id = IdChoice::Known(id);
+            self.take(&principal, id, &Profile::default(), described)
+        });
         match started {
             Ok(remote) => self.run(&remote, None),
             Err(failure) => {
-                tracing::error!(agent = %record.id, why = %failure.text, "remote cannot be dialled");
+                tracing::error!(agent = %id, why = %failure.text, "remote cannot be dialled");
             }
         }
     }
 
     /// Adds a remote for a principal. The hub tries to reach the remote once before returning.
-    pub(super) async fn add(
+    pub(super) async fn add_remote(
         &self,
         principal: &Principal,
         wanted: AddRemote,
@@ -174,7 +174,8 @@ impl Remotes {
             }
             Err(trouble) if !wanted.keep => {
                 if let Some(is) = described.way.describe(trouble).await {
-                    return Err(invalid(format!("{trouble}; {is}; nothing was added")));
+                    let text = format!("{trouble}; {is}; nothing was added");
+                    return Err(invalid(text).because(Cause::OtherAddress));
                 }
                 let text = format!("{trouble}; nothing was added");
                 return Err(Failure::new(Reason::Offline, text));
@@ -234,14 +235,14 @@ impl Remotes {
     }
 
     /// Returns all remotes, ordered by id.
-    pub(super) fn list(&self) -> Vec<Arc<Remote>> {
+    pub(super) fn all(&self) -> Vec<Arc<Remote>> {
         let known = self.0.known.lock();
         let there = known.values().filter(|remote| remote.is_there());
         there.cloned().collect()
     }
 
     /// Removes a remote and its agent.
-    pub(super) async fn remove(
+    pub(super) async fn remove_remote(
         &self,
         principal: &Principal,
         remote: &Remote,
@@ -320,16 +321,12 @@ impl Remotes {
 
     async fn save(&self, principal: &Principal, remote: &Remote) -> Result<(), Failure> {
         self.set(principal, remote).await?;
-        let spec = Json::of(&remote.spec).map_err(|error| invalid(error.to_string()))?;
-        let record = RemoteRecord {
-            id: remote.id.clone(),
-            owner: remote.owner.clone(),
-            door: DOOR.to_owned(),
-            spec,
+        let stored = StoredRemote {
+            spec: &remote.spec,
             added_at: remote.added_at,
         };
-        let saved = self.0.store.save_remote(record).await;
-        saved.map_err(|error| store_failure(&error))
+        let saved = record::save(&*self.0.store, DOOR, &remote.id, &stored);
+        saved.await.map_err(|error| store_failure(&error))
     }
 
     /// Spawns the task that keeps a remote attached, until the remote is removed or the hub stops.

@@ -32,10 +32,15 @@ pub fn status(reason: &Reason) -> StatusCode {
 pub struct ApiErrorBody {
     /// The failure, for programs: one of the hub's names, or the agent's own code.
     pub error: String,
-    /// A narrower cause of the failure, for programs: `unanswered` if a question or an approval was not answered in time.
+    /// A narrower cause of the failure, for programs: `unanswered` if a question or an approval was
+    /// not answered in time, `other_address` if the message names the address to use instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub cause: Option<&'static str>,
+    /// The wrong field of the request, for programs: a path such as `auth.bearer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub field: Option<String>,
     /// What happened and what to do about it, for people.
     pub message: String,
 }
@@ -45,6 +50,7 @@ impl From<&Failure> for ApiErrorBody {
         Self {
             error: failure.reason.name().to_owned(),
             cause: failure.cause.map(Cause::name),
+            field: None,
             message: failure.text.to_string(),
         }
     }
@@ -58,6 +64,12 @@ pub struct ApiError {
 }
 
 impl ApiError {
+    /// Names the wrong field of the request.
+    pub fn with_field(mut self, field: Option<String>) -> Self {
+        self.body.field = field;
+        self
+    }
+
     /// Replaces the HTTP code, where HTTP has a more precise one.
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;

@@ -35,7 +35,11 @@ pub fn check(spec: &Value, method: &str, path: &str, status: u16, body: &Value) 
 }
 
 fn is_error(body: &Value) {
-    let keys: Vec<_> = body.as_object().unwrap().keys().collect();
+    // Failures with a narrower cause or a wrong field name them for programs.
+    let keys = body.as_object().unwrap().keys();
+    let keys: Vec<_> = keys
+        .filter(|key| !["cause", "field"].contains(&key.as_str()))
+        .collect();
     assert_eq!(keys, ["error", "message"]);
 }
 

@@ -19,7 +19,7 @@ pub(super) struct PeersView {
 /// A peer that is connected, kept or blocked.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeer)]
-pub(super) struct PeerView {
+pub(crate) struct PeerView {
     /// Peer id.
     id: String,
     /// Name on the peer's card.
@@ -27,7 +27,7 @@ pub(super) struct PeerView {
     #[schema(nullable = false)]
     name: Option<String>,
     /// Whether the peer is connected.
-    state: ConnectionState,
+    pub(crate) state: ConnectionState,
     /// Remote address of the best connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -42,11 +42,11 @@ pub(super) struct PeerView {
     program: Option<String>,
     /// Attached agents of the peer.
     #[schema(value_type = Vec<String>)]
-    agents: Vec<AgentId>,
+    pub(crate) agents: Vec<AgentId>,
     /// Whether the hub keeps a connection with the peer.
     kept: bool,
     /// Whether the hub's configuration file names the peer.
-    configured: bool,
+    pub(crate) configured: bool,
     /// Whether the peer may hand off to agents of this hub.
     allowed: bool,
     /// Whether the peer is blocked.
@@ -54,14 +54,14 @@ pub(super) struct PeerView {
     /// Why the peer cannot be reached, or has no agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    error: Option<PeerErrorView>,
+    pub(crate) error: Option<PeerErrorView>,
 }
 
 /// Whether a peer is connected.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = KnownPeerState)]
-enum ConnectionState {
+pub(crate) enum ConnectionState {
     /// Connected.
     Online,
     /// Not connected; a kept peer is dialled again and again.
@@ -71,12 +71,12 @@ enum ConnectionState {
 /// An error and its time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KnownPeerError)]
-struct PeerErrorView {
+pub(crate) struct PeerErrorView {
     /// What went wrong.
-    message: String,
+    pub(crate) message: String,
     /// When it went wrong.
     #[schema(value_type = String, format = DateTime)]
-    at: Timestamp,
+    pub(crate) at: Timestamp,
 }
 
 impl From<PastError> for PeerErrorView {
@@ -111,7 +111,7 @@ impl PeerView {
     }
 
     /// Returns the view of any peer, even an unknown one.
-    pub(super) fn known(door: &PeerRoutes, peer: PeerId) -> Self {
+    pub(crate) fn known(door: &PeerRoutes, peer: PeerId) -> Self {
         let id = peer.to_string();
         let connected = door.node.peer(peer);
         let shown = door.peers.shown(peer).unwrap_or_default();

@@ -1,92 +1,32 @@
 //! Parts of the routes' OpenAPI description that the types do not express. The description is merged into the
 //! hub's own, which defines the schemas `Error` and `Share`.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
+
+use jackfield_kit::api::{ResponseMap, errors};
 
 use utoipa::{
     IntoResponses, PartialSchema, ToSchema,
-    openapi::{
-        Content, ObjectBuilder, Ref, RefOr, Response, ResponseBuilder, Schema, schema::Type,
-    },
+    openapi::{ObjectBuilder, Ref, RefOr, Schema, schema::Type},
 };
-
-type Responses = BTreeMap<String, RefOr<Response>>;
-
-fn errors(list: &[(&str, &str)]) -> Responses {
-    let response = |description: &str| {
-        let content = Content::new(Some(Ref::from_schema_name("Error")));
-        ResponseBuilder::new()
-            .description(description)
-            .content("application/json", content)
-            .build()
-    };
-    list.iter()
-        .map(|(code, description)| ((*code).to_owned(), response(description).into()))
-        .collect()
-}
-
-/// Error responses of every route.
-pub(super) struct CommonErrors;
-
-/// Error responses of adding a remote.
-pub(super) struct AddErrors;
 
 /// Error responses of routes for a single remote.
 pub(super) struct RemoteNotFound;
 
-/// Error response of removing a configured remote.
-pub(super) struct RemoteConfigured;
-
-const REFUSED: [(&str, &str); 3] = [
-    ("400", "The request is malformed: invalid"),
-    (
-        "401",
-        "A token is needed, or this one may not do it: unauthorized",
-    ),
-    ("500", "A fault of the hub: internal"),
-];
-
-const REFUSED_ADDING: [(&str, &str); 4] = [
-    ("409", "There is an agent of that id already: conflict"),
-    ("413", "The body is too large: too_large"),
-    ("429", "You hold as many agents as one may: busy"),
-    (
-        "502",
-        "The server cannot be reached, or is no A2A server: offline, stopping",
-    ),
-];
-
-impl IntoResponses for CommonErrors {
-    fn responses() -> Responses {
-        errors(&REFUSED)
-    }
-}
-
-impl IntoResponses for AddErrors {
-    fn responses() -> Responses {
-        errors(&[&REFUSED[..], &REFUSED_ADDING[..]].concat())
-    }
-}
-
 impl IntoResponses for RemoteNotFound {
-    fn responses() -> Responses {
-        errors(&[("404", "No such remote, or none of yours: not_found")])
-    }
-}
-
-impl IntoResponses for RemoteConfigured {
-    fn responses() -> Responses {
-        errors(&[("409", "It stands in the configuration file: conflict")])
+    fn responses() -> ResponseMap {
+        let list = [("404", "No such remote, or none of yours: not_found")];
+        errors("Error", &list)
     }
 }
 
 /// Returns the schema for sharing an agent.
-pub(super) fn share() -> RefOr<Schema> {
+pub(in crate::dial) fn share() -> RefOr<Schema> {
     Ref::from_schema_name("Share").into()
 }
 
 /// Returns the schema for a duration.
-pub(super) fn span() -> RefOr<Schema> {
+pub(in crate::dial) fn span() -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some(

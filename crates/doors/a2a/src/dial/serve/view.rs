@@ -1,7 +1,6 @@
-//! Remotes in the form of the API.
+//! Details of a remote A2A server in the form of the API.
 
 use jackfield_core::units::Span;
-use jackfield_model::{AgentId, Owner};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,44 +8,21 @@ use utoipa::ToSchema;
 use super::super::{
     RemoteEndpoint,
     find::FoundCard,
-    remote::{Remote, RemoteState},
+    remote::{Remote, RemoteStatus},
     spec::Auth,
     verify::SignatureCheck,
 };
 
-/// Remotes of a hub.
+/// Details of a remote A2A server, besides the fields that every remote has.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RemoteList {
-    /// Remotes, ordered by id.
-    pub(super) remotes: Vec<RemoteView>,
-}
-
-/// A remote A2A server.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Remote)]
-pub(super) struct RemoteView {
-    /// The agent's id on this hub.
-    #[schema(value_type = String)]
-    id: AgentId,
-    /// Owner of the agent.
-    #[schema(value_type = String)]
-    owner: Owner,
-    /// URL as typed by the operator.
-    url: String,
-    /// True if the remote is in the hub's configuration file.
-    configured: bool,
+#[schema(as = A2aRemote)]
+pub(in crate::dial) struct RemoteDetails {
     /// Time when the remote was added, or when the hub started with a configured remote.
     #[schema(value_type = String, format = DateTime)]
     added_at: Timestamp,
-    /// State of the remote.
-    state: RemoteStateView,
     /// Time of the last change of the state.
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
-    /// Last error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    error: Option<RemoteErrorView>,
     /// Facts from the card at the last fetch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -57,32 +33,6 @@ pub(super) struct RemoteView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = super::describe::span, required = false)]
     timeout: Option<Span>,
-}
-
-/// State of a remote.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = RemoteState)]
-enum RemoteStateView {
-    /// The first attempt is running.
-    Trying,
-    /// The remote can be called.
-    Online,
-    /// The remote is unreachable; the hub retries.
-    Offline,
-    /// The operator must act; the hub retries all the same.
-    Refused,
-}
-
-/// Error with its time.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = RemoteError)]
-struct RemoteErrorView {
-    /// Error message.
-    message: String,
-    /// Time of the error.
-    #[schema(value_type = String, format = DateTime)]
-    at: Timestamp,
 }
 
 /// Facts from a remote's card.
@@ -137,26 +87,11 @@ enum SignatureView {
     },
 }
 
-impl RemoteView {
-    pub(super) fn of(remote: &Remote) -> Self {
-        let known = remote.known();
-        let error = known
-            .last_error
-            .map(|(at, message)| RemoteErrorView { message, at });
+impl RemoteDetails {
+    pub(in crate::dial) fn of(remote: &Remote, known: &RemoteStatus) -> Self {
         Self {
-            id: remote.id.clone(),
-            owner: remote.owner.clone(),
-            url: remote.spec.url.clone(),
-            configured: remote.is_configured,
             added_at: remote.added_at,
-            state: match known.state {
-                RemoteState::Trying => RemoteStateView::Trying,
-                RemoteState::Online => RemoteStateView::Online,
-                RemoteState::Offline(_) => RemoteStateView::Offline,
-                RemoteState::Refused(_) => RemoteStateView::Refused,
-            },
             since: known.since,
-            error,
             card: known.found.as_deref().map(CardView::of),
             auth: remote.spec.auth.clone(),
             timeout: remote.spec.timeout,

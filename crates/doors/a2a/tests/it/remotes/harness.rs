@@ -8,7 +8,7 @@ use axum::{
     response::{Html, IntoResponse as _, Response},
     routing::{get, post},
 };
-use jackfield_a2a::{RemoteSpec, Remotes, remotes_router};
+use jackfield_a2a::{RemoteSpec, Remotes, cards_router};
 use jackfield_core::{
     call::CallerHandle,
     entry::AgentView,
@@ -21,6 +21,7 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     auth::Gatekeeper,
+    dial::{self, Dialler},
     outbound::{Outbound, OutboundRules},
     server::Server,
     tasks::Tasks,
@@ -329,7 +330,11 @@ impl Near {
         );
         let remotes = remotes.await.unwrap();
         let gatekeeper = Gatekeeper::new(hub.clone(), true);
-        let (router, api) = remotes_router(hub.clone(), gatekeeper, remotes.clone());
+        let dialler: Arc<dyn Dialler> = Arc::new(remotes.clone());
+        let (router, mut api) = dial::routes::router(hub.clone(), gatekeeper.clone(), [dialler]);
+        let (cards, cards_api) = cards_router(hub.clone(), gatekeeper, remotes.clone());
+        let router = router.merge(cards);
+        api.merge(cards_api);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = Server::new(vec![listener], router, Tasks::new());
@@ -461,8 +466,8 @@ impl Near {
 
     /// What the store has of remotes.
     pub(crate) async fn stored(&self) -> Vec<String> {
-        let records = self.store.load_remotes().await.unwrap();
-        records.into_iter().map(|it| it.id.to_string()).collect()
+        let records = self.store.load_records(jackfield_a2a::DOOR).await.unwrap();
+        records.into_iter().map(|it| it.agent.unwrap().to_string()).collect()
     }
 
     /// It stops, and leaves its store.
