@@ -14,6 +14,7 @@ mod reply;
 mod sent_token;
 mod sessions;
 mod shell;
+mod size;
 mod telemetry;
 mod transfers;
 mod user;

@@ -15,6 +15,7 @@ use crate::{
     client,
     exit::{CliError, ExitKind},
     output, prompt,
+    size::format_size,
 };
 
 /// Interval of progress output.
@@ -59,7 +60,11 @@ impl Backup {
         if self.json {
             output::json(&json!({ "file": self.file, "bytes": bytes }))?;
         } else {
-            output::print_message(&format!("wrote {} ({})", self.file.display(), size(bytes)));
+            output::print_message(&format!(
+                "wrote {} ({})",
+                self.file.display(),
+                format_size(bytes)
+            ));
         }
         Ok(ExitKind::Ok.into())
     }
@@ -85,15 +90,5 @@ fn show_progress(file: &Path) {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".partial-{}", std::process::id()));
     let bytes = std::fs::metadata(file.with_file_name(name)).map_or(0, |file| file.len());
-    output::print_message_part(&format!("\rcopying: {} so far\u{1b}[K", size(bytes)));
-}
-
-/// Formats a size for people.
-pub(super) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..0x10_0000 => format!("{} KiB", bytes >> 10),
-        0x10_0000..0x4000_0000 => format!("{} MiB", bytes >> 20),
-        _ => format!("{} GiB", bytes >> 30),
-    }
+    output::print_message_part(&format!("\rcopying: {} so far\u{1b}[K", format_size(bytes)));
 }

@@ -12,10 +12,10 @@ use crate::{
     client::Client,
     exit::{CliError, ExitKind},
     output::{self, Table},
+    size::format_size,
     transfers::{
         RouteChoice, TransferProgress,
         deliver::{FileDownload, check_out},
-        progress::bytes,
         unfinished::{DownloadOrder, UnfinishedDownloads},
     },
 };
@@ -123,8 +123,8 @@ impl Fetch {
             table.row([
                 offer.transfer_id,
                 agent,
-                bytes(received),
-                bytes(offer.zip_size),
+                format_size(received),
+                format_size(offer.zip_size),
                 out,
             ]);
         }

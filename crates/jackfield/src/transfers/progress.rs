@@ -13,7 +13,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::upload::UploadConfirmation;
-use crate::output::{self, Style};
+use crate::{
+    output::{self, Style},
+    size::format_size,
+};
 
 /// Interval for redrawing the bar.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -73,7 +76,11 @@ impl TransferProgress {
             json!({"via": via, "received": received, "size": size}),
         );
         self.note_if(received > 0, || {
-            format!("resuming after {} of {}", bytes(received), bytes(size))
+            format!(
+                "resuming after {} of {}",
+                format_size(received),
+                format_size(size)
+            )
         });
     }
 
@@ -126,7 +133,7 @@ impl TransferProgress {
         self.note_if(true, || {
             format!(
                 "connection lost after {}: {}; retrying",
-                bytes(moved),
+                format_size(moved),
                 output::clean(why)
             )
         });
@@ -170,7 +177,7 @@ impl TransferProgress {
         );
         self.note_if(true, || {
             let files = count(unpacked.files.len() as u64);
-            format!("{files} ({}) in {out}", bytes(unpacked.bytes))
+            format!("{files} ({}) in {out}", format_size(unpacked.bytes))
         });
     }
 
@@ -210,25 +217,19 @@ fn bar(done: u64, size: u64, begun: Option<(Instant, u64)>) -> String {
         "[{:.<width$}] {:3} % of {}",
         "#".repeat(full),
         done * 100 / size,
-        bytes(size)
+        format_size(size)
     );
     if let Some((at, from)) = begun
         && let Some(pace) = u128::from(done - from.min(done))
             .saturating_mul(1000)
             .checked_div(at.elapsed().as_millis())
     {
-        line += &format!(", {}/s", bytes(u64::try_from(pace).unwrap_or(u64::MAX)));
+        line += &format!(
+            ", {}/s",
+            format_size(u64::try_from(pace).unwrap_or(u64::MAX))
+        );
     }
     line
-}
-
-/// Formats a number of bytes.
-pub(crate) fn bytes(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
-    }
 }
 
 fn count(files: u64) -> String {
@@ -257,11 +258,11 @@ mod tests {
     fn a_bar_shows_how_far_it_is() {
         assert_eq!(
             bar(5_000_000, 10_000_000, None),
-            "[############............]  50 % of 10.0 MB"
+            "[############............]  50 % of 9.5 MiB"
         );
         assert_eq!(
             bar(0, 0, None),
-            "[........................]   0 % of 1 bytes"
+            "[........................]   0 % of 1 byte"
         );
     }
 
@@ -270,19 +271,5 @@ mod tests {
         assert_eq!(sentence(1, UploadConfirmation::Confirmed), "sent 1 file");
         let unsure = "sent 2 files; the agent does not confirm that it has them";
         assert_eq!(sentence(2, UploadConfirmation::Unconfirmed), unsure);
-    }
-
-    #[test]
-    fn bytes_are_told_as_people_say_them() {
-        let told = [0, 999, 1_000, 999_999, 1_000_000, 52_428_800].map(bytes);
-        let said = [
-            "0 bytes",
-            "999 bytes",
-            "1 kB",
-            "999 kB",
-            "1.0 MB",
-            "52.4 MB",
-        ];
-        assert_eq!(told, said);
     }
 }

@@ -19,11 +19,11 @@ use jackfield_hub::{
 
 use crate::{
     client::{self, Client},
-    cmd::backup::size,
     config_file,
     exit::{CliError, ErrorSubject},
     local,
     output::text,
+    size::format_size,
 };
 
 /// Time limit for a hub to report that it is ready.
@@ -148,7 +148,11 @@ pub(super) fn database(data_dir: &Path) -> Finding {
         };
         return Finding::fail(check, why, remedy);
     }
-    let mut found = format!("sound, {}, schema {}", size(report.size), report.schema);
+    let mut found = format!(
+        "sound, {}, schema {}",
+        format_size(report.size),
+        report.schema
+    );
     if report.schema < report.known_schema {
         found += "; the next start upgrades it, after a copy";
     } else if report.schema > report.known_schema {

@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 use super::Finding;
 use jackfield_hub::config::HubConfig;
 
-use crate::cmd::backup::size;
+use crate::size::format_size;
 
 /// Minimum of free bytes; with less, a database cannot even compact itself.
 const DISK_LEAST: u64 = 100 << 20;
@@ -29,7 +29,11 @@ pub(super) fn disk(config: &HubConfig) -> Option<Finding> {
     let place = config.data_dir.ancestors().find(|path| path.is_dir())?;
     let stat = rustix::fs::statvfs(place).ok()?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let found = format!("{} free for {}", size(free), config.data_dir.display());
+    let found = format!(
+        "{} free for {}",
+        format_size(free),
+        config.data_dir.display()
+    );
     let remedy = "free some space, or store less with limits.tasks_total and limits.task_kept";
     Some(if free < DISK_LEAST {
         Finding::fail(check, found, remedy)

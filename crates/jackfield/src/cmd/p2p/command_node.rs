@@ -14,7 +14,10 @@ use jackfield_peer::{
 use jackfield_sdk::Error;
 use tokio::{sync::broadcast::error::RecvError, time::timeout};
 
-use crate::exit::{CliError, ErrorSubject, ExitKind};
+use crate::{
+    exit::{CliError, ErrorSubject, ExitKind},
+    shell,
+};
 
 /// Time limit for notifying peers at the end: a reset is one packet.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -46,11 +49,11 @@ impl CommandNode {
             Some(file) => match Identity::load(file) {
                 Ok(Some(key)) => key,
                 Ok(None) => {
-                    let file = file.display();
+                    let word = shell::word(&file.to_string_lossy());
                     return Err(CliError::new(
                         ExitKind::Usage,
-                        format!("there is no key in {file} (--key)"),
-                        format!("make one with: (umask 077; head -c 32 /dev/urandom > {file})"),
+                        format!("there is no key in {} (--key)", file.display()),
+                        format!("make one with: (umask 077; head -c 32 /dev/urandom > {word})"),
                     )
                     .into());
                 }
@@ -141,5 +144,15 @@ mod tests {
             let id = station.node.connect(address).await.unwrap();
             assert_eq!(station.is_hub(id).await, is_hub);
         }
+    }
+
+    #[tokio::test]
+    async fn the_command_for_a_missing_key_takes_any_file_name() {
+        let key = Some(PathBuf::from("/nowhere/ann's key"));
+        let error = CommandNode::start(&IdentityArgs { key }).await.unwrap_err();
+        let error = error.downcast_ref::<CliError>().unwrap();
+        let next = error.next.as_deref().unwrap();
+        let command = r"(umask 077; head -c 32 /dev/urandom > '/nowhere/ann'\''s key')";
+        assert!(next.ends_with(command), "{next}");
     }
 }
