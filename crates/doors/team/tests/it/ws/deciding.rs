@@ -11,7 +11,7 @@ const PLACES: [(usize, &str, &str); 2] = [(0, "boss", "boss"), (2, "head", "back
 #[tokio::test]
 async fn a_member_waits_until_a_viewer_decides() {
     for (depth, name, route) in PLACES {
-        let hub = Running::start().await;
+        let hub = TeamHub::start().await;
         let mut agents = hub.nested();
         let mut viewer = hub.viewer("web").await;
         for (round, by) in ["name", "route", "token", "key", "id"]
@@ -63,7 +63,7 @@ async fn a_member_waits_until_a_viewer_decides() {
 
 #[tokio::test]
 async fn a_decision_that_fits_nothing_is_refused_with_its_code() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, ..] = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("go", None).await;
@@ -118,7 +118,7 @@ async fn a_decision_that_fits_nothing_is_refused_with_its_code() {
 
 #[tokio::test]
 async fn a_strangers_question_is_nobodys_to_decide() {
-    let hub = Running::start_with(false, Default::default()).await;
+    let hub = TeamHub::start_with(false, Default::default()).await;
     let (ann, ann_as) = hub.token("ann", &["agent:*"]).await;
     let (bob, _) = hub.token("bob", &["call:web"]).await;
     let mut boss = hub.attach_for(&ann_as, "a-boss");
@@ -154,7 +154,7 @@ async fn a_strangers_question_is_nobodys_to_decide() {
 
 #[tokio::test]
 async fn a_viewer_that_comes_later_finds_the_open_question_once() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let mut first = hub.viewer("web").await;
     first.say("go", Some("head")).await;
@@ -222,7 +222,7 @@ async fn an_open_question_that_the_tail_has_lost_is_in_the_snapshot() {
         team_tail: Size::kib(4),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = TeamHub::start_with(true, limits).await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut first = hub.viewer("web").await;
