@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
-use jackfield_core::{hub::Hub, principal::Scopes};
+use jackfield_core::hub::Hub;
 use jackfield_hub::{
     assembly::{self, RunningHub},
     config::{HubConfig, P2pConfig},
 };
-use jackfield_model::Owner;
+use jackfield_kit::testing::create_token;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -126,14 +126,7 @@ impl TestHub {
 
     /// Creates a token for an owner.
     pub async fn token(&self, owner: &str, scopes: &[&str]) -> String {
-        let owner = Owner::parse(owner).expect("an owner's name");
-        let scopes = Scopes::parse(scopes.iter().copied()).expect("scopes");
-        let token = self
-            .hub()
-            .tokens()
-            .create("test".to_owned(), owner, &scopes, None)
-            .await;
-        token.expect("the store works").secret
+        create_token(self.hub(), owner, scopes).await
     }
 
     /// Opens a connection to `/ws` without sending a frame.

@@ -1,11 +1,11 @@
 //! Test support for Jackfield:
 //!
 //! - [`TestHub`]: a real hub on port 0.
-//! - [`Raw`] and [`Web`]: clients that send raw frames and requests. They use third-party code, so that bugs
-//!   of Jackfield's own code stay visible.
+//! - [`Raw`] and [`Web`]: clients that send raw frames and requests, made of the clients of
+//!   [`jackfield_kit::testing`]. They use third-party code, so that bugs of Jackfield's own code stay visible.
 //! - [`FakeAgent`]: an agent of a door that exists only in tests.
 //! - [`WebClient`]: a copy of the published web client of the team stream.
-//! - [`Postbox`]: a server that receives callbacks.
+//! - [`CallbackReceiver`]: a server that receives callbacks.
 //! - [`FaultProxy`]: a proxy that cuts and stalls connections.
 //!
 //! For tests only: functions panic where a test should fail.
@@ -14,7 +14,6 @@ mod bridge;
 mod fake;
 mod hub;
 mod judge;
-mod postbox;
 mod proxy;
 mod raw;
 mod watch;
@@ -24,10 +23,10 @@ mod web_client;
 pub use bridge::bridge_register;
 pub use fake::{FakeAgent, fake_request};
 pub use hub::TestHub;
+pub use jackfield_kit::testing::{CallbackReceiver, SOON};
 pub use judge::judge;
-pub use postbox::{Post, Postbox};
 pub use proxy::FaultProxy;
-pub use raw::{Raw, SOON};
+pub use raw::Raw;
 pub use watch::AgentWatch;
-pub use web::{Events, Heard, Web, answer, fetch, relay_to, with_files};
+pub use web::{Events, Web, answer, fetch, relay_to, with_files};
 pub use web_client::{Approval, Dropped, Screen, WebClient};

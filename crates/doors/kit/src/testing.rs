@@ -1,25 +1,49 @@
-//! What the tests of doors share: agents whose part the test plays, reading streams, a place that is called back, and
-//! judging answers by the API's own description. For tests only, behind the feature `testing`.
+//! The one test harness of the doors: a hub with a server on a free port ([`TestHub`]), an HTTP client
+//! ([`TestClient`]), a reader of event streams ([`SseReader`]), a WebSocket client for raw frames ([`WsClient`]),
+//! agents whose calls the test answers ([`Scripted`]), a server that receives callbacks ([`CallbackReceiver`]),
+//! and a check of answers against an OpenAPI description ([`spec`]).
+//!
+//! For tests only, behind the feature `testing`: functions panic where a test should fail.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 
+mod agent;
+mod client;
+mod hub;
+mod raw_http;
 mod receiver;
-mod scripted;
+mod server;
 pub mod spec;
-mod stream;
+mod sse;
+mod ws;
 
 pub use self::{
-    receiver::{CALLBACK_KEY, Called, Post},
-    scripted::{Manner, Scripted},
-    stream::{Sse, SseReader},
+    agent::{AgentBuilder, Manner, Scripted, answer_text},
+    client::{TestClient, answer, json_of},
+    hub::{TestHub, TestHubBuilder, TestSettings, create_token},
+    raw_http::{read_until, send_raw},
+    receiver::{CALLBACK_KEY, CallbackReceiver, Post},
+    server::TestServer,
+    sse::{Sse, SseReader},
+    ws::{WsClient, WsRefused},
 };
 
-/// Long enough for anything that works.
+/// Timeout of a test for an expected event. Long, because the value matters only when the test fails.
 pub const SOON: Duration = Duration::from_secs(20);
 
-/// Fails a test that would hang.
+/// Waits for `future`, and fails a test that would hang.
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, future).await.expect("in time")
+}
+
+/// Checks a condition again and again until it is true, for changes that nothing announces.
+pub async fn until(is_so: impl Fn() -> bool) {
+    soon(async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
 }

@@ -1,6 +1,4 @@
-//! The official protocol as its callers meet it: raw requests to a real server, and an agent whose part the test plays.
-
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The official protocol as its callers meet it: raw requests to a real server, and a scripted agent.
 
 mod addresses;
 mod agno;

@@ -1,6 +1,4 @@
-//! The seed's interface as its callers meet it: raw bodies to a real server, and an agent whose part the test plays.
-
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The seed's interface as its callers meet it: raw bodies to a real server, and a scripted agent.
 
 mod bodies;
 mod callers;

@@ -1,6 +1,4 @@
-//! The relay's HTTP API as a platform meets it: real requests to a real server, and an agent whose part the test plays.
-
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The relay's HTTP API as a platform meets it: real requests to a real server, and scripted agents.
 
 mod a2a;
 mod addresses;

@@ -1,7 +1,5 @@
 //! An agent's connection as a scripted client meets it, frame by frame: raw JSON over a socket.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod basics;
 mod calls;
 mod counts;

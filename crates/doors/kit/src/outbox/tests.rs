@@ -25,7 +25,7 @@ use super::{courier::AT_ONCE, *};
 use crate::{
     outbound::{Outbound, OutboundRules},
     tasks::Tasks,
-    testing::{CALLBACK_KEY, Called, Manner, Post, SOON, Scripted, soon},
+    testing::{CALLBACK_KEY, CallbackReceiver, Manner, Post, SOON, Scripted, soon},
 };
 
 /// A door whose callbacks say what their data says, unless that is one of the words below. It counts how often it was
@@ -185,7 +185,7 @@ fn says(post: &Post) -> Value {
 
 #[tokio::test]
 async fn a_letter_goes_out_with_its_own_headers_its_key_and_its_signature() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let mut scene = Scene::start().await;
     let url = format!("{}/hook?x=1", called.origin());
     scene.tell(&url, "hello").await;
@@ -203,7 +203,7 @@ async fn a_letter_goes_out_with_its_own_headers_its_key_and_its_signature() {
 
 #[tokio::test]
 async fn a_callback_is_composed_and_tried_again_under_the_same_key_until_somebody_takes_it() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let mut scene = Scene::start().await;
     scene.tell(&called.origin(), "hello").await;
     let first = called.next().await;
@@ -223,7 +223,7 @@ async fn a_callback_is_composed_and_tried_again_under_the_same_key_until_somebod
 
 #[tokio::test]
 async fn several_letters_go_out_in_order_each_under_its_own_key_and_all_again_if_one_fails() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let mut scene = Scene::start().await;
     scene.tell(&called.origin(), TWICE).await;
     let first = called.next().await;
@@ -243,7 +243,7 @@ async fn several_letters_go_out_in_order_each_under_its_own_key_and_all_again_if
 
 #[tokio::test]
 async fn a_destination_that_asks_for_time_gets_it() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let mut scene = Scene::start().await;
     scene.tell(&called.origin(), "hello").await;
     let post = called.next().await;
@@ -259,7 +259,7 @@ async fn a_destination_that_asks_for_time_gets_it() {
 
 #[tokio::test]
 async fn what_is_gone_is_given_up_and_can_be_sent_again() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let mut scene = Scene::start().await;
     let task = scene.tell(&called.origin(), "hello").await;
     let post = called.next().await;
@@ -278,7 +278,7 @@ async fn what_is_gone_is_given_up_and_can_be_sent_again() {
 
 #[tokio::test]
 async fn what_our_own_rules_refuse_is_given_up_unposted() {
-    let called = Called::start().await;
+    let called = CallbackReceiver::start().await;
     let mut scene = Scene::open(Arc::default()).await;
     scene.send_courier(false);
     scene.tell(&called.origin(), "hello").await;
@@ -291,7 +291,7 @@ async fn what_our_own_rules_refuse_is_given_up_unposted() {
 
 #[tokio::test]
 async fn a_door_that_cannot_compose_says_whether_it_ever_will() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     for (kind, word, state, why) in [
         ("plain", FOR_NOW, OutboxState::Pending, "not yet"),
         ("plain", FOR_GOOD, OutboxState::Dead, "never"),
@@ -323,7 +323,10 @@ async fn a_door_that_cannot_compose_says_whether_it_ever_will() {
 
 #[tokio::test]
 async fn a_delivery_that_breaks_off_harms_no_other() {
-    let (mut called, broken) = (Called::start().await, Called::start().await);
+    let (mut called, broken) = (
+        CallbackReceiver::start().await,
+        CallbackReceiver::start().await,
+    );
     let mut scene = Scene::start().await;
     scene.tell(&broken.origin(), PANIC).await;
     for says in ["one", "two"] {
@@ -349,7 +352,10 @@ async fn a_delivery_that_breaks_off_is_tried_again_but_not_at_once() {
 
 #[tokio::test]
 async fn a_destination_gets_one_callback_at_a_time_and_holds_up_no_other() {
-    let (mut slow, mut quick) = (Called::start().await, Called::start().await);
+    let (mut slow, mut quick) = (
+        CallbackReceiver::start().await,
+        CallbackReceiver::start().await,
+    );
     let mut scene = Scene::start().await;
     scene.tell(&slow.origin(), "one").await;
     let first = slow.next().await;
@@ -367,9 +373,12 @@ async fn a_destination_gets_one_callback_at_a_time_and_holds_up_no_other() {
 
 #[tokio::test]
 async fn a_lane_is_told_one_after_the_other_even_when_its_destination_changes() {
-    let (mut old, mut new) = (Called::start().await, Called::start().await);
+    let (mut old, mut new) = (
+        CallbackReceiver::start().await,
+        CallbackReceiver::start().await,
+    );
     let mut scene = Scene::start().await;
-    let follower = |called: &Called, says: &str| Follower {
+    let follower = |called: &CallbackReceiver, says: &str| Follower {
         id: "f".to_owned(),
         callback: callback("plain", &called.origin(), says),
     };
@@ -387,7 +396,7 @@ async fn a_lane_is_told_one_after_the_other_even_when_its_destination_changes() 
     call.finish(End::done());
     scene.until(|left| left.len() == 1).await;
     // The courier has looked since: what came later to somebody else has arrived.
-    let mut other = Called::start().await;
+    let mut other = CallbackReceiver::start().await;
     scene.tell(&other.origin(), "other").await;
     other.next().await.ok();
     assert!(new.is_idle(), "the first one is not answered yet");
@@ -403,7 +412,7 @@ async fn many_are_under_way_at_once_and_the_next_waits_for_one_of_them() {
     let mut scene = Scene::open(Arc::default()).await;
     let mut destinations = Vec::new();
     for _ in 0..=AT_ONCE {
-        let called = Called::start().await;
+        let called = CallbackReceiver::start().await;
         scene.tell(&called.origin(), "hello").await;
         scene.until(|left| left.len() > destinations.len()).await;
         destinations.push(called);
@@ -423,7 +432,7 @@ async fn many_are_under_way_at_once_and_the_next_waits_for_one_of_them() {
 
 #[tokio::test]
 async fn a_stop_cuts_off_what_is_under_way_and_the_next_courier_repeats_it() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let store = Arc::new(MemoryStore::default());
     let mut scene = Scene::open(store.clone()).await;
     scene.send_courier(true);

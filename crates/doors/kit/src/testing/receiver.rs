@@ -1,4 +1,4 @@
-//! The place that is called back. The test sees each post and says what it is answered.
+//! [`CallbackReceiver`]: a server that receives callbacks. The test reads each [`Post`] and answers it.
 
 use axum::{
     Router,
@@ -20,41 +20,48 @@ use tokio::{
 
 use super::soon;
 
+/// Maximum number of unread posts.
+const ROOM: usize = 64;
 /// The key that signs callbacks.
 pub const CALLBACK_KEY: &str = "callback key";
 
-/// One post. Dropping it answers 500.
+/// A received request. Dropping it answers 500.
 #[derive(Debug)]
 pub struct Post {
-    /// Where it went.
+    /// The path of the URL.
     pub path: String,
-    headers: HeaderMap,
+    /// The headers.
+    pub headers: HeaderMap,
     body: String,
-    answer: oneshot::Sender<Response>,
+    /// `None` if the receiver has answered already.
+    answer: Option<oneshot::Sender<Response>>,
 }
 
 impl Post {
-    /// The value of a header that comes once.
+    /// Returns the value of a header that comes once.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// The body.
+    /// Returns the body as JSON, or as a string of any other text.
     pub fn body(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap()
+        serde_json::from_str(&self.body).unwrap_or_else(|_| self.body.as_str().into())
     }
 
-    /// Answers it.
+    /// Answers the post.
     pub fn answer(self, answer: impl IntoResponse) {
-        self.answer.send(answer.into_response()).ok();
+        let sender = self
+            .answer
+            .expect("the receiver leaves answers to the test");
+        sender.send(answer.into_response()).ok();
     }
 
-    /// Takes it.
+    /// Answers with 204.
     pub fn ok(self) {
         self.answer(StatusCode::NO_CONTENT);
     }
 
-    /// Checks the signature as a receiver would; returns its time.
+    /// Checks the signature as a receiver would, and returns its time.
     pub fn verified(&self) -> i64 {
         let signature = self.header("jackfield-signature").unwrap();
         let (time, hex) = signature
@@ -72,22 +79,32 @@ impl Post {
     }
 }
 
-/// A server that is called back.
+/// A server that receives callbacks.
 #[derive(Debug)]
-pub struct Called {
-    /// The port that it listens on.
+pub struct CallbackReceiver {
+    /// The port of the server.
     pub port: u16,
     posts: Receiver<Post>,
     _server: JoinSet<()>,
 }
 
-impl Called {
-    /// Starts one on a port of its own.
+impl CallbackReceiver {
+    /// Starts the server on a free loopback port. The test answers each post.
     pub async fn start() -> Self {
+        Self::start_with(false).await
+    }
+
+    /// Starts the server on a free loopback port. The server answers each post with 204.
+    pub async fn start_accepting() -> Self {
+        Self::start_with(true).await
+    }
+
+    async fn start_with(accepts: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (sender, posts) = mpsc::channel(16);
-        let app = Router::new().fallback(take).with_state(sender);
+        let (sender, posts) = mpsc::channel(ROOM);
+        let inbox = Inbox { sender, accepts };
+        let app = Router::new().fallback(take).with_state(inbox);
         let mut server = JoinSet::new();
         server.spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self {
@@ -97,36 +114,45 @@ impl Called {
         }
     }
 
-    /// Its scheme, host and port.
+    /// Returns scheme, host and port.
     pub fn origin(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The next post.
+    /// Returns the URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.origin())
+    }
+
+    /// Waits for the next post.
     pub async fn next(&mut self) -> Post {
         soon(self.posts.recv()).await.unwrap()
     }
 
-    /// Whether nobody has posted anything.
+    /// Returns whether no unread post is waiting.
     pub fn is_idle(&self) -> bool {
         self.posts.is_empty()
     }
 }
 
-async fn take(
-    State(posts): State<Sender<Post>>,
-    uri: Uri,
-    headers: HeaderMap,
-    body: String,
-) -> Response {
+#[derive(Clone)]
+struct Inbox {
+    sender: Sender<Post>,
+    accepts: bool,
+}
+
+async fn take(State(inbox): State<Inbox>, uri: Uri, headers: HeaderMap, body: String) -> Response {
     let (answer, answered) = oneshot::channel();
     let post = Post {
         path: uri.path().to_owned(),
         headers,
         body,
-        answer,
+        answer: (!inbox.accepts).then_some(answer),
     };
-    posts.send(post).await.ok();
+    inbox.sender.send(post).await.ok();
+    if inbox.accepts {
+        return StatusCode::NO_CONTENT.into_response();
+    }
     let gone = || StatusCode::INTERNAL_SERVER_ERROR.into_response();
     answered.await.unwrap_or_else(|_| gone())
 }

@@ -1,6 +1,6 @@
-//! A server on a port of its own with the few routes that the tests need.
+//! A server with the few routes that the tests need, and exchanges of raw bytes with it.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, ops::Deref, time::Duration};
 
 use axum::{
     Extension, Router,
@@ -11,34 +11,37 @@ use axum::{
 use futures_util::stream;
 use http::StatusCode;
 use jackfield_core::units::{Size, Span};
+pub(crate) use jackfield_kit::testing::SOON;
 use jackfield_kit::{
     api::ApiError,
     body,
     server::{RequestPeer, Server, ServerLimits},
     sse::{self, SseBody, SseFrame},
     tasks::Tasks,
+    testing::TestServer,
     tls::Tls,
     upgrade::Upgrade,
     ws::{WsConfig, WsEvent, WsMessage},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::mpsc,
-    task::JoinSet,
 };
-
-/// Long enough for anything that works.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// A running server.
 pub(crate) struct Running {
-    pub(crate) addr: SocketAddr,
-    pub(crate) tasks: Tasks,
-    /// Ends with how many tasks had to be dropped.
-    pub(crate) server: JoinSet<usize>,
+    pub(crate) server: TestServer,
     /// Hears when a session ends.
     pub(crate) ended: mpsc::Receiver<()>,
+}
+
+impl Deref for Running {
+    type Target = TestServer;
+
+    fn deref(&self) -> &TestServer {
+        &self.server
+    }
 }
 
 impl Running {
@@ -64,27 +67,23 @@ impl Running {
         limits: ServerLimits,
         stop_limit: Duration,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let tasks = Tasks::new();
-        let app = app(tasks.clone());
-        let mut server = Server::new(vec![listener], app, tasks.clone()).with_limits(limits);
-        if let Some(tls) = tls {
-            server = server.with_tls(tls);
-        }
-        let mut running = JoinSet::new();
-        running.spawn(server.run(stop_limit));
+        let server = TestServer::start(stop_limit, |listener, tasks| {
+            let app = app(tasks.clone());
+            let server = Server::new(vec![listener], app, tasks).with_limits(limits);
+            match tls {
+                Some(tls) => server.with_tls(tls),
+                None => server,
+            }
+        });
         Self {
-            addr,
-            tasks,
-            server: running,
+            server: server.await,
             ended: mpsc::channel(1).1,
         }
     }
 
     /// Waits for the end of a server that was told to stop.
-    pub(crate) async fn join(mut self) -> usize {
-        self.server.join_next().await.unwrap().unwrap()
+    pub(crate) async fn join(self) -> usize {
+        self.server.join().await
     }
 }
 

@@ -4,7 +4,7 @@ use jackfield_core::{agent::Settings, principal::Principal};
 use jackfield_model::{AgentId, Ask, AskKind, Done, DoneState, End, Event};
 use serde_json::json;
 
-use crate::harness::{Running, words};
+use crate::harness::{McpHub, words};
 
 fn ask(id: &str, kind: AskKind, text: &str) -> Ask {
     Ask {
@@ -20,7 +20,7 @@ fn ask(id: &str, kind: AskKind, text: &str) -> Ask {
 
 #[tokio::test]
 async fn a_question_ends_the_wait_and_its_answer_goes_on() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let calling = hub.tool("call_agent", json!({"agent": "amy", "message": "hi"}));
     let asking = async {
@@ -71,7 +71,7 @@ async fn a_question_ends_the_wait_and_its_answer_goes_on() {
 
 #[tokio::test]
 async fn an_agent_that_ends_its_turn_with_a_question_gets_the_answer_as_its_next_message() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let calling = hub.tool("call_agent", json!({"agent": "amy", "message": "hi"}));
     let asking = async {
@@ -102,7 +102,7 @@ async fn an_agent_that_ends_its_turn_with_a_question_gets_the_answer_as_its_next
 
 #[tokio::test]
 async fn what_was_missing_in_an_earlier_turn_is_not_said_of_the_last() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let calling = hub.tool("call_agent", json!({"agent": "amy", "message": "hi"}));
     let asking = async {
@@ -132,7 +132,7 @@ async fn what_was_missing_in_an_earlier_turn_is_not_said_of_the_last() {
 
 #[tokio::test]
 async fn leave_to_do_something_is_the_owners_to_give_unless_they_leave_it_to_callers() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let arguments = json!({"agent": "amy", "message": "hi", "wait_seconds": 0});
     let begun = hub.tool("call_agent", arguments).await;

@@ -4,11 +4,11 @@ use jackfield_core::store::TaskState;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::harness::{Running, soon, words};
+use crate::harness::{McpHub, soon, words};
 
 #[tokio::test]
 async fn the_tool_ends_a_task_and_its_agent_is_told() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let arguments = json!({"agent": "amy", "message": "hi", "wait_seconds": 0});
     let begun = hub.tool("call_agent", arguments).await;
@@ -29,7 +29,7 @@ async fn the_tool_ends_a_task_and_its_agent_is_told() {
 
 #[tokio::test]
 async fn a_request_that_is_cancelled_takes_its_task_along() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let arguments = json!({"agent": "amy", "message": "hi"});
     let mut reader = hub.begin("call_agent", arguments, Some("t")).await;
@@ -60,7 +60,7 @@ async fn a_request_that_is_cancelled_takes_its_task_along() {
 
 #[tokio::test]
 async fn a_client_that_leaves_without_the_tasks_id_is_not_worked_for() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let arguments = json!({"agent": "amy", "message": "hi"});
     let mut reader = hub.begin("call_agent", arguments, Some("t")).await;
@@ -90,7 +90,7 @@ async fn a_client_that_leaves_without_the_tasks_id_is_not_worked_for() {
 
 #[tokio::test]
 async fn a_client_that_has_the_tasks_id_may_come_back_whenever_it_likes() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let arguments = json!({"agent": "amy", "message": "hi", "wait_seconds": 0});
     let begun = hub.tool("call_agent", arguments).await;
@@ -101,7 +101,7 @@ async fn a_client_that_has_the_tasks_id_may_come_back_whenever_it_likes() {
 
 #[tokio::test]
 async fn closing_the_stream_cancels_where_the_protocol_says_so() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let meta = json!({
         "progressToken": "t",
@@ -126,7 +126,7 @@ async fn closing_the_stream_cancels_where_the_protocol_says_so() {
 
 #[tokio::test]
 async fn who_waits_when_the_hub_stops_is_told_how_to_go_on() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let calling = hub.tool("call_agent", json!({"agent": "amy", "message": "hi"}));
     let stopping = async {

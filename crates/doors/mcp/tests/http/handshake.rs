@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Running, last};
+use crate::harness::{McpHub, last};
 
 fn initialize(version: &str) -> Value {
     json!({
@@ -14,7 +14,7 @@ fn initialize(version: &str) -> Value {
 
 #[tokio::test]
 async fn a_client_learns_who_we_are_and_gets_a_session_of_its_own() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut sessions = Vec::new();
     for (asked, told) in [
         ("2025-11-25", "2025-11-25"),
@@ -44,7 +44,7 @@ async fn a_client_learns_who_we_are_and_gets_a_session_of_its_own() {
 
 #[tokio::test]
 async fn the_tools_are_listed_as_they_are_written_down() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let listed = hub.rpc("tools/list", json!({})).await;
     let golden: Value = serde_json::from_str(include_str!("../../src/tools.json")).unwrap();
     assert_eq!(listed["result"], json!({"tools": golden}));
@@ -59,7 +59,7 @@ async fn the_tools_are_listed_as_they_are_written_down() {
 
 #[tokio::test]
 async fn the_protocol_without_a_handshake_is_spoken_too() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"},
@@ -84,7 +84,7 @@ async fn the_protocol_without_a_handshake_is_spoken_too() {
 
 #[tokio::test]
 async fn who_is_not_admitted_learns_how_to_be() {
-    let hub = Running::start_with(false, jackfield_core::limits::Limits::default()).await;
+    let hub = McpHub::start_with(false, jackfield_core::limits::Limits::default()).await;
     let response = hub.post(&initialize("2025-11-25")).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
     let asks = response.headers()["www-authenticate"].as_bytes();
@@ -98,7 +98,7 @@ async fn who_is_not_admitted_learns_how_to_be() {
 
 #[tokio::test]
 async fn there_is_nothing_to_get_and_no_session_to_delete() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     for method in [Method::GET, Method::DELETE] {
         let response = hub.ask(method.clone(), "/mcp").send().await.unwrap();
         assert_eq!(

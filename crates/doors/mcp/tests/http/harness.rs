@@ -1,85 +1,47 @@
-//! A hub with the MCP door on a port of its own, agents whose part the test plays, and a client that writes JSON-RPC by
-//! hand.
+//! The MCP door: a client that writes JSON-RPC by hand, and reads results from JSON or a stream.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use jackfield_core::{
     agent::{Profile, Skill},
-    hub::Hub,
     limits::Limits,
-    principal::{Principal, Scopes},
-    store::memory::MemoryStore,
+    principal::Principal,
     task::Task,
 };
-use jackfield_kit::files::{FileKey, Files};
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
-use jackfield_kit::{
-    auth::Gatekeeper,
-    server::Server,
-    tasks::Tasks,
-    testing::{Manner, SOON, SseReader},
-};
-use jackfield_mcp::{McpState, router};
-use jackfield_model::{Owner, TaskId};
-use jackfield_own::OwnState;
+use jackfield_kit::testing::{SseReader, TestHub, TestSettings};
+use jackfield_model::TaskId;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet};
 
-/// A running hub.
-pub(crate) struct Running {
-    addr: SocketAddr,
-    pub(crate) hub: Hub,
-    pub(crate) tasks: Tasks,
-    client: reqwest::Client,
-    _server: JoinSet<usize>,
+/// A hub with the MCP door and its own API.
+pub(crate) struct McpHub(TestHub);
+
+impl Deref for McpHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.0
+    }
 }
 
-impl Running {
+impl McpHub {
     /// As on loopback.
     pub(crate) async fn start() -> Self {
         Self::start_with(true, Limits::default()).await
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
-        let hub = Hub::open(Arc::new(MemoryStore::default()), limits)
-            .await
-            .unwrap();
-        let tasks = Tasks::new();
-        let files = Files::for_hub(&hub);
-        let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let (app, _) = router(McpState {
-            hub: hub.clone(),
-            gatekeeper: gatekeeper.clone(),
-            files: files.clone(),
-            version: "1.2.3",
-            stop: tasks.stop_token().clone(),
-        });
-        let (own, _) = jackfield_own::router(OwnState {
-            hub: hub.clone(),
-            gatekeeper,
-            files: files.clone(),
-            version: "1.2.3",
-            stop: tasks.stop_token().clone(),
-        });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let key = FileKey::new("file key");
-        files.serve_at(&format!("http://{addr}"), key);
-        let mut server = JoinSet::new();
-        server.spawn(Server::new(vec![listener], app.merge(own), tasks.clone()).run(SOON));
-        Self {
-            addr,
-            hub,
-            tasks,
-            client: reqwest::Client::new(),
-            _server: server,
-        }
-    }
-
-    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.addr);
-        self.client.request(method, url).timeout(SOON)
+        let settings = TestSettings {
+            limits,
+            trusts_everyone,
+            has_file_links: true,
+            ..TestSettings::default()
+        };
+        let mut builder = settings.prepare().await;
+        builder.open(jackfield_mcp::Config).await;
+        builder.open(jackfield_own::Config::default()).await;
+        Self(builder.start())
     }
 
     /// A message as clients send it.
@@ -117,14 +79,7 @@ impl Running {
         }
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
         let request = self.post(&message).header("mcp-session-id", "s");
-        SseReader::of(request.send().await.unwrap()).await
-    }
-
-    pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> String {
-        let owner = Owner::parse(owner).unwrap();
-        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
-        let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
-        new.await.unwrap().secret
+        SseReader::open(request).await
     }
 
     /// Attaches an agent of `local`.
@@ -139,21 +94,16 @@ impl Running {
         description: &str,
     ) -> Scripted {
         let profile = Profile {
-            name: format!("Agent {id}"),
             description: Some(description.to_owned()),
-            skills: vec![Skill {
-                id: format!("{id}-skill"),
-                name: Some("Some Skill".to_owned()),
-                ..Skill::default()
-            }],
             ..Profile::default()
         };
-        let manner = Manner {
-            door: "local",
-            is_lively: true,
-            one_call_per_session: false,
+        let skill = Skill {
+            id: format!("{id}-skill"),
+            name: Some("Some Skill".to_owned()),
+            ..Skill::default()
         };
-        Scripted::attach(&self.hub, principal, id, profile, manner)
+        let agent = self.agent(id).of(principal).profile(profile);
+        agent.named(skill).attach()
     }
 
     /// A task of `local`.

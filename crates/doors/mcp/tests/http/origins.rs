@@ -8,10 +8,10 @@ use jackfield_core::{
 use jackfield_model::{AgentId, Message};
 use serde_json::{Value, json};
 
-use crate::harness::{Running, Scripted, last, words};
+use crate::harness::{McpHub, Scripted, last, words};
 
 /// Calls `amy` from outside.
-async fn first(hub: &Running, amy: &mut Scripted) -> AgentHandle {
+async fn first(hub: &McpHub, amy: &mut Scripted) -> AgentHandle {
     let id = AgentId::parse("amy").unwrap();
     let request = Request::new(Principal::local(), "own", id, Message::text("go"));
     hub.hub.tasks().start(request).await.unwrap();
@@ -19,7 +19,7 @@ async fn first(hub: &Running, amy: &mut Scripted) -> AgentHandle {
 }
 
 /// What an agent calls another one with, through the door, while it serves a call.
-async fn onward(hub: &Running, serving: &AgentHandle, to: &str) -> Value {
+async fn onward(hub: &McpHub, serving: &AgentHandle, to: &str) -> Value {
     let message = json!({
         "jsonrpc": "2.0", "id": 7, "method": "tools/call",
         "params": {"name": "call_agent", "arguments": {"agent": to, "message": "go on", "wait_seconds": 0}},
@@ -33,7 +33,7 @@ async fn onward(hub: &Running, serving: &AgentHandle, to: &str) -> Value {
 
 #[tokio::test]
 async fn a_call_is_made_for_the_one_that_the_header_names_and_ends_with_it() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let (mut amy, mut ben) = (hub.attach("amy"), hub.attach("ben"));
     let outer = first(&hub, &mut amy).await;
     let begun = onward(&hub, &outer, "ben").await;
@@ -59,7 +59,7 @@ async fn a_call_is_made_for_the_one_that_the_header_names_and_ends_with_it() {
 
 #[tokio::test]
 async fn two_agents_that_call_each_other_are_stopped() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let (mut amy, mut ben) = (hub.attach("amy"), hub.attach("ben"));
     let mut chain = vec![first(&hub, &mut amy).await];
     let mut refused = Value::Null;
@@ -81,7 +81,7 @@ async fn two_agents_that_call_each_other_are_stopped() {
 
 #[tokio::test]
 async fn nobody_acts_as_an_agent_that_is_not_theirs() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let _amy = hub.attach("amy");
     let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list"});
     let response = hub.post(&message).header("jackfield-agent", "ben").send();

@@ -6,11 +6,11 @@ use jackfield_model::{End, Failure, Reason};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Running, last, words};
+use crate::harness::{McpHub, last, words};
 
 #[tokio::test]
 async fn misuse_of_the_protocol_is_an_error_of_the_protocol() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     for (method, params, code) in [
         ("tools/call", json!({"name": "no_such_tool"}), -32602),
         (
@@ -37,7 +37,7 @@ async fn a_body_that_cannot_be_taken_is_refused_over_http() {
         message: Size(4096),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = McpHub::start_with(true, limits).await;
     let deep = format!("{{\"x\":{}1{}}}", "[".repeat(64), "]".repeat(64));
     let long = format!("{{\"x\":\"{}\"}}", "y".repeat(5000));
     for (body, accept, status) in [
@@ -70,7 +70,7 @@ async fn a_body_that_cannot_be_taken_is_refused_over_http() {
 
 #[tokio::test]
 async fn wrong_arguments_are_named() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let _amy = hub.attach("amy");
     for (tool, arguments, named) in [
         ("find_agents", json!({"limit": -1}), "\"limit\""),
@@ -116,7 +116,7 @@ async fn wrong_arguments_are_named() {
 
 #[tokio::test]
 async fn an_agent_that_there_is_not_gets_the_names_of_those_that_may_be_meant() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let _amy = hub.attach("translator");
     for typed in ["translatr", "Translator!", "trans"] {
         let result = hub
@@ -132,7 +132,7 @@ async fn an_agent_that_there_is_not_gets_the_names_of_those_that_may_be_meant() 
 
 #[tokio::test]
 async fn what_an_agent_cannot_do_is_a_result_with_the_next_step() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let calling = hub.tool("call_agent", json!({"agent": "amy", "message": "hi"}));
     let answering = async {
@@ -161,7 +161,7 @@ async fn what_an_agent_cannot_do_is_a_result_with_the_next_step() {
 
 #[tokio::test]
 async fn another_ones_tasks_and_agents_are_not_there() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = McpHub::start_with(false, Limits::default()).await;
     let ann = hub.token("ann", &["agent:*"]).await;
     let bob = hub.token("bob", &["agent:*"]).await;
     let TokenLookup::Valid(owner) = hub.hub.tokens().look_up(&ann) else {

@@ -7,7 +7,7 @@ use jackfield_core::{
 use jackfield_model::{AgentId, Artifact, Chunk, Done, End, Event, File, FileSource, Json, Part};
 use serde_json::{Value, json};
 
-use crate::harness::{Running, response_of, words};
+use crate::harness::{McpHub, response_of, words};
 
 fn done(result: &str) -> End {
     End::Done(Box::new(Done {
@@ -18,7 +18,7 @@ fn done(result: &str) -> End {
 
 #[tokio::test]
 async fn agents_are_found_by_words_by_skill_and_by_being_there() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let local = Principal::local();
     let _amy = hub.attach_for(&local, "amy", "Translates German letters");
     let _ben = hub.attach_for(&local, "ben", "Reviews Rust code");
@@ -62,7 +62,7 @@ async fn agents_are_found_by_words_by_skill_and_by_being_there() {
 
 #[tokio::test]
 async fn an_answer_is_the_result_and_its_session_goes_on() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let arguments = json!({"agent": "amy", "message": "hi", "data": {"n": [1, 2]}});
     let answering = async {
@@ -102,7 +102,7 @@ async fn an_answer_is_the_result_and_its_session_goes_on() {
 
 #[tokio::test]
 async fn progress_tells_the_words_as_they_come_and_names_the_task() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let arguments = json!({"agent": "amy", "message": "hi"});
     let mut reader = hub.begin("call_agent", arguments, Some("token-1")).await;
@@ -134,7 +134,7 @@ async fn progress_tells_the_words_as_they_come_and_names_the_task() {
 
 #[tokio::test]
 async fn one_who_waited_long_enough_waits_again_and_gets_what_is_new() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let arguments = json!({"agent": "amy", "message": "hi", "wait_seconds": 0});
     let begun = hub.tool("call_agent", arguments).await;
@@ -183,7 +183,7 @@ async fn one_who_waited_long_enough_waits_again_and_gets_what_is_new() {
 
 #[tokio::test]
 async fn a_long_answer_is_cut_and_the_rest_is_read_by_its_cursor() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let long = "0123456é".repeat(30_000);
     let answering = async {
@@ -223,7 +223,7 @@ async fn a_long_answer_is_cut_and_the_rest_is_read_by_its_cursor() {
 
 #[tokio::test]
 async fn files_and_artifacts_come_as_links() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let file = |name: &str, source| File {
         name: Some(name.to_owned()),
@@ -281,7 +281,7 @@ async fn files_and_artifacts_come_as_links() {
 
 #[tokio::test]
 async fn an_agent_whose_words_are_not_kept_still_answers() {
-    let hub = Running::start().await;
+    let hub = McpHub::start().await;
     let mut amy = hub.attach("amy");
     let settings = Settings {
         store: Keep::None,

@@ -9,7 +9,7 @@ use jackfield_model::Owner;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::Running;
+use crate::harness::OwnHub;
 
 fn person(owner: &str, agents: &str) -> Principal {
     let scopes = Scopes::parse([agents]).unwrap();
@@ -30,7 +30,7 @@ fn ids(list: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn agents_are_listed_by_id_skill_and_presence() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let _zed = hub.attach("zed");
     let amy = hub.attach("amy");
     let (status, list) = hub.get("/v1/agents").await;
@@ -55,7 +55,7 @@ async fn agents_are_listed_by_id_skill_and_presence() {
 
 #[tokio::test]
 async fn a_bad_query_is_refused_by_name() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     for (query, word) in [
         ("/v1/agents?online=perhaps", "online"),
         ("/v1/agents?online=", "online"),
@@ -78,7 +78,7 @@ async fn a_bad_query_is_refused_by_name() {
 
 #[tokio::test]
 async fn the_owner_shares_an_agent_and_sets_its_clocks() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let _amy = hub.attach("amy");
     let change = json!({
         "share": {"with": ["ann", "bob"]},
@@ -113,7 +113,7 @@ async fn the_owner_shares_an_agent_and_sets_its_clocks() {
 
 #[tokio::test]
 async fn bad_changes_are_refused_and_change_nothing() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let _amy = hub.attach("amy");
     for (body, word) in [
         (json!({"shared": true}), "shared"),
@@ -144,7 +144,7 @@ async fn bad_changes_are_refused_and_change_nothing() {
 
 #[tokio::test]
 async fn a_forgotten_agent_is_told_to_go_and_its_id_is_free() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (status, _) = hub.json(Method::DELETE, "/v1/agents/amy", None).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
@@ -158,7 +158,7 @@ async fn a_forgotten_agent_is_told_to_go_and_its_id_is_free() {
 
 #[tokio::test]
 async fn foreign_agents_look_unknown_until_they_are_shared() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let _amy = hub.attach("amy");
     let ann = hub.token("ann", &[]).await;
     let unknown = hub
@@ -210,7 +210,7 @@ async fn foreign_agents_look_unknown_until_they_are_shared() {
 
 #[tokio::test]
 async fn an_agent_that_may_only_be_watched_is_seen_too() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let _amy = hub.attach("amy");
     let watcher = hub.token("ann", &["watch:a*"]).await;
     let (status, _) = hub
@@ -226,7 +226,7 @@ async fn an_agent_that_may_only_be_watched_is_seen_too() {
 
 #[tokio::test]
 async fn an_id_with_a_slip_names_those_that_may_be_meant_of_those_that_one_may_see() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = OwnHub::start_with(false, Limits::default()).await;
     let ann = Principal::admin(Owner::parse("ann").unwrap());
     let _far = hub.attach_for(&ann, "weather@wUpT3WyJGkoj");
     let (mine, other) = (hub.token("ann", &[]).await, hub.token("bob", &[]).await);

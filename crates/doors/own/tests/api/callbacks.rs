@@ -9,10 +9,10 @@ use jackfield_model::{AgentId, End, Message};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::harness::{Running, Scripted, soon};
+use crate::harness::{OwnHub, Scripted, soon};
 
 /// A task of the principal's that has ended, and the callback that says so.
-async fn told(hub: &Running, amy: &mut Scripted, principal: Principal) -> OutboxRow {
+async fn told(hub: &OwnHub, amy: &mut Scripted, principal: Principal) -> OutboxRow {
     let amys = AgentId::parse("amy").unwrap();
     let mut request = Request::new(principal, "bridge", amys, Message::text("hi"));
     request.callback = Some(Callback {
@@ -28,7 +28,7 @@ async fn told(hub: &Running, amy: &mut Scripted, principal: Principal) -> Outbox
     rows.into_iter().find(|row| row.task == task.id).unwrap()
 }
 
-async fn give_up(hub: &Running, row: &OutboxRow) {
+async fn give_up(hub: &OwnHub, row: &OutboxRow) {
     let error = "it answered 410 Gone".to_owned();
     let dead = Settled::Dead { error };
     hub.hub.callbacks().settle(row.id, dead).await.unwrap();
@@ -36,7 +36,7 @@ async fn give_up(hub: &Running, row: &OutboxRow) {
 
 #[tokio::test]
 async fn the_local_operator_sees_what_the_platform_lost_and_sends_it_again() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let row = told(&hub, &mut amy, Principal::platform()).await;
     let other = told(&hub, &mut amy, Principal::platform()).await;
@@ -73,7 +73,7 @@ async fn the_local_operator_sees_what_the_platform_lost_and_sends_it_again() {
 
 #[tokio::test]
 async fn callbacks_of_others_are_neither_seen_nor_sent_again() {
-    let hub = Running::start_with(false, Default::default()).await;
+    let hub = OwnHub::start_with(false, Default::default()).await;
     let mut amy = hub.attach("amy");
     let row = told(&hub, &mut amy, Principal::platform()).await;
     give_up(&hub, &row).await;
@@ -96,7 +96,7 @@ async fn callbacks_of_others_are_neither_seen_nor_sent_again() {
 
 #[tokio::test]
 async fn what_no_callback_can_be_asked_for_is_refused() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     for path in [
         "/v1/callbacks?dead=yes",
         "/v1/callbacks?limit=0",

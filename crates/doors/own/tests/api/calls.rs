@@ -8,7 +8,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
-use crate::harness::{Running, soon};
+use crate::harness::{OwnHub, soon};
 
 fn artifact(text: &str, append: bool) -> Event {
     Event::Artifact(Artifact {
@@ -23,7 +23,7 @@ fn artifact(text: &str, append: bool) -> Event {
 
 #[tokio::test]
 async fn a_streamed_call_says_its_names_then_what_the_agent_says_then_how_it_ended() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let body = json!({
         "text": "hello", "parts": [{"data": {"x": 1.50}}, {"file": {"name": "f", "uri": "https://e/f"}}],
@@ -81,7 +81,7 @@ async fn a_streamed_call_says_its_names_then_what_the_agent_says_then_how_it_end
 
 #[tokio::test]
 async fn all_that_is_ready_comes_in_one_write() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.call("amy", json!({"text": "go"})).await;
     stream.expect("call").await;
@@ -99,7 +99,7 @@ async fn all_that_is_ready_comes_in_one_write() {
 
 #[tokio::test]
 async fn failures_and_cancels_end_a_stream_by_name() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.call("amy", json!({"text": "go"})).await;
     stream.expect("call").await;
@@ -148,7 +148,7 @@ async fn failures_and_cancels_end_a_stream_by_name() {
 
 #[tokio::test]
 async fn a_caller_that_hangs_up_cancels_at_the_agent() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.call("amy", json!({"text": "go"})).await;
     stream.expect("call").await;
@@ -159,7 +159,7 @@ async fn a_caller_that_hangs_up_cancels_at_the_agent() {
 
 #[tokio::test]
 async fn a_caller_that_hangs_up_while_it_waits_for_the_whole_answer_cancels_too() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let mut socket = TcpStream::connect(hub.addr).await.unwrap();
     let body = r#"{"text":"go","stream":false}"#;
@@ -176,7 +176,7 @@ async fn a_caller_that_hangs_up_while_it_waits_for_the_whole_answer_cancels_too(
 
 #[tokio::test]
 async fn the_whole_answer_comes_as_one_object() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let body = json!({"text": "go", "stream": false});
     let asking = hub.post("/v1/agents/amy/calls", body.clone());
@@ -256,7 +256,7 @@ async fn the_whole_answer_comes_as_one_object() {
 
 #[tokio::test]
 async fn the_parent_and_the_trace_are_passed_on_and_a_cancelled_parent_cancels() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let (mut amy, mut bob) = (hub.attach("amy"), hub.attach("bob"));
     let parent_stream = hub.call("amy", json!({"text": "x"})).await;
     let parent = amy.next_call().await;

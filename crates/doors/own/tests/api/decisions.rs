@@ -6,13 +6,13 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Running, Scripted, Stream},
+    harness::{OwnHub, Scripted, Stream},
     turns::done,
 };
 
 /// Ann has an agent, which bob calls.
 struct Scene {
-    hub: Running,
+    hub: OwnHub,
     agent: Scripted,
     ann: String,
     bob: String,
@@ -20,7 +20,7 @@ struct Scene {
 
 impl Scene {
     async fn start() -> Self {
-        let hub = Running::start_with(false, Limits::default()).await;
+        let hub = OwnHub::start_with(false, Limits::default()).await;
         let owner = Principal::admin(Owner::parse("ann").unwrap());
         let agent = hub.attach_for(&owner, "ann-1");
         let id = AgentId::parse("ann-1").unwrap();

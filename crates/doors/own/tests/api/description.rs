@@ -9,13 +9,13 @@ use reqwest::{Method, StatusCode};
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::harness::Running;
+use crate::harness::OwnHub;
 
 #[tokio::test]
 async fn a_hub_that_cannot_write_is_not_ready_until_it_can_and_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(dir.path()).unwrap();
-    let hub = Running::start_on(store, true, Limits::default()).await;
+    let hub = OwnHub::start_on(store, true, Limits::default()).await;
     assert_eq!(hub.get("/readyz").await.0, StatusCode::OK);
 
     // Another program breaks the database: it can still be read, and not be written.
@@ -40,7 +40,7 @@ async fn a_hub_that_cannot_write_is_not_ready_until_it_can_and_says_why() {
 
 #[tokio::test]
 async fn a_hub_that_stops_is_not_ready_and_lets_its_readers_go() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let (status, ready) = hub.get("/readyz").await;
     assert_eq!(
         (status, ready),
@@ -79,7 +79,7 @@ async fn a_hub_that_stops_is_not_ready_and_lets_its_readers_go() {
 
 #[tokio::test]
 async fn unknown_paths_and_methods_are_refused_in_json() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = OwnHub::start_with(false, Limits::default()).await;
     for path in [
         "/v1",
         "/v1/",
@@ -121,7 +121,7 @@ async fn unknown_paths_and_methods_are_refused_in_json() {
 
 #[tokio::test]
 async fn metrics_are_in_the_format_of_prometheus() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let _amy = hub.attach("amy");
     let response = hub.ask(Method::GET, "/metrics").send().await.unwrap();
     let kind = response.headers()["content-type"]
@@ -135,8 +135,8 @@ async fn metrics_are_in_the_format_of_prometheus() {
 
 #[tokio::test]
 async fn the_description_lists_every_route_and_every_reference_leads_somewhere() {
-    let hub = Running::start().await;
-    let spec = &hub.spec;
+    let hub = OwnHub::start().await;
+    let spec = hub.client.spec();
     assert!(spec["openapi"].as_str().unwrap().starts_with("3."));
     assert_eq!(spec["info"]["version"], "1.2.3");
     let mut routes = Vec::new();
@@ -193,7 +193,7 @@ async fn the_description_lists_every_route_and_every_reference_leads_somewhere()
     spec::references_lead_somewhere(spec);
 }
 
-impl Running {
+impl OwnHub {
     async fn json_or_text(&self, method: Method, path: &str) -> (StatusCode, String) {
         let response = self.ask(method, path).send().await.unwrap();
         (response.status(), response.text().await.unwrap())

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::harness::Running;
+use crate::harness::OwnHub;
 
 /// A hub that trusts nobody by address, so that only links let one in.
-async fn closed(limits: Limits) -> Running {
-    Running::start_with(false, limits).await
+async fn closed(limits: Limits) -> OwnHub {
+    OwnHub::start_with(false, limits).await
 }
 
 fn file(name: &str, mime: &str, base64: &str) -> File {
@@ -23,7 +23,7 @@ fn file(name: &str, mime: &str, base64: &str) -> File {
     }
 }
 
-impl Running {
+impl OwnHub {
     /// The path and query of a new link.
     fn link(&self, file: &File) -> String {
         self.path_of(&self.files.link(file).unwrap())

@@ -1,44 +1,37 @@
-//! A hub with its own API on a port of its own, and an agent whose part the test plays. Whatever the hub answers in
-//! JSON is checked against its own description.
+//! The hub's own API: requests whose answers are checked against the hub's own description, and event streams of calls
+//! and watches.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use jackfield_core::{
-    agent::{Profile, Skill},
+    agent::Skill,
     call::AgentHandle,
-    hub::Hub,
     limits::Limits,
-    principal::{Principal, Scopes},
+    principal::Principal,
     store::{Store, memory::MemoryStore},
 };
-use jackfield_kit::files::{FileKey, Files};
+use jackfield_kit::testing::{self, SseReader, TestHub, TestSettings, json_of, spec};
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
-use jackfield_kit::{
-    auth::Gatekeeper,
-    server::{Server, ServerLimits},
-    tasks::Tasks,
-    testing::{self, Manner, SOON, SseReader, spec},
-};
-use jackfield_model::Owner;
 use jackfield_own::{OwnState, openapi_route, router};
 use jackfield_team::Teams;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet};
 
-/// A running hub.
-pub(crate) struct Running {
-    pub(crate) addr: SocketAddr,
-    pub(crate) hub: Hub,
-    pub(crate) files: Arc<Files>,
+/// A hub with its own API.
+pub(crate) struct OwnHub {
+    test: TestHub,
     pub(crate) teams: Teams,
-    pub(crate) tasks: Tasks,
-    pub(crate) spec: Value,
-    client: reqwest::Client,
-    _server: JoinSet<usize>,
 }
 
-impl Running {
+impl Deref for OwnHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.test
+    }
+}
+
+impl OwnHub {
     /// As on loopback.
     pub(crate) async fn start() -> Self {
         Self::start_with(true, Limits::default()).await
@@ -49,51 +42,29 @@ impl Running {
     }
 
     pub(crate) async fn start_on(store: impl Store, trusts_everyone: bool, limits: Limits) -> Self {
-        let teams = Teams::open(Arc::new(store), limits).await.unwrap();
-        let hub = teams.hub().clone();
-        let tasks = Tasks::new();
-        let files = Files::for_hub(&hub);
-        let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let (app, api) = router(OwnState {
-            hub: hub.clone(),
-            gatekeeper: gatekeeper.clone(),
-            files: files.clone(),
-            version: "1.2.3",
-            stop: tasks.stop_token().clone(),
-        });
-        let app = app.merge(openapi_route(gatekeeper.clone(), api));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let key = FileKey::new("file key");
-        files.serve_at(&format!("http://{addr}"), key);
-        let mut server = JoinSet::new();
-        let limits = ServerLimits::from(hub.limits());
-        let serving = Server::new(vec![listener], app, tasks.clone())
-            .with_limits(limits)
-            .with_gatekeeper(gatekeeper);
-        server.spawn(serving.run(SOON));
-        let mut running = Self {
-            addr,
-            hub,
-            files,
-            teams,
-            tasks,
-            spec: Value::Null,
-            client: reqwest::Client::new(),
-            _server: server,
+        let settings = TestSettings {
+            store: Arc::new(store),
+            limits,
+            trusts_everyone,
+            has_file_links: true,
+            ..TestSettings::default()
         };
-        let token = running.token("root", &["admin"]).await;
-        let fetched = running
-            .ask(Method::GET, "/openapi.json")
-            .bearer_auth(token)
-            .send();
-        running.spec = fetched.await.unwrap().json().await.unwrap();
-        running
-    }
-
-    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.addr);
-        self.client.request(method, url).timeout(SOON)
+        let teams = Teams::open(settings.store.clone(), settings.limits.clone());
+        let teams = teams.await.unwrap();
+        let mut builder = settings.prepare_with(teams.hub().clone()).await;
+        let context = builder.context.clone();
+        // Without the proof of the hub's identity, which `Config::open` adds.
+        let (routes, api) = router(OwnState {
+            hub: context.hub,
+            gatekeeper: context.gatekeeper.clone(),
+            files: context.files,
+            version: context.version,
+            stop: context.tasks.stop_token().clone(),
+        });
+        builder.add_routes(routes);
+        builder.add_routes(openapi_route(context.gatekeeper, api));
+        let test = builder.start().with_own_spec().await;
+        Self { test, teams }
     }
 
     /// A request of the test's own owner; the answer must be JSON as described, or nothing.
@@ -113,15 +84,10 @@ impl Running {
         path: &str,
         body: Option<Value>,
     ) -> (StatusCode, Value) {
-        let mut request = self.ask(method.clone(), path);
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        if let Some(token) = token {
-            request = request.bearer_auth(token);
-        }
-        let response = request.send().await.unwrap();
-        self.checked(&method, path, response).await
+        let body = body.unwrap_or_default();
+        let request = self.client.ask_as(token, method.clone(), path, &body);
+        self.checked(&method, path, request.send().await.unwrap())
+            .await
     }
 
     /// Checks a response against the description and takes it apart.
@@ -139,13 +105,9 @@ impl Running {
                     .starts_with(b"Bearer")
             );
         }
-        let text = response.text().await.unwrap();
-        let body = if text.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-        };
-        spec::check(&self.spec, method.as_str(), path, status.as_u16(), &body);
+        let body = json_of(response).await;
+        let (spec, method) = (self.client.spec(), method.as_str());
+        spec::check(spec, method, path, status.as_u16(), &body);
         (status, body)
     }
 
@@ -159,13 +121,13 @@ impl Running {
 
     /// Opens a stream; panics if it is refused.
     pub(crate) async fn stream(&self, request: RequestBuilder) -> Stream {
-        let reader = SseReader::of(request.send().await.unwrap()).await;
+        let reader = SseReader::open(request).await;
         let is_watch = reader.response.url().path() == "/v1/events";
         let name = if is_watch { "WatchEvent" } else { "CallEvent" };
         Stream {
             reader,
             schema: json!({"$ref": format!("#/components/schemas/{name}")}),
-            spec: self.spec.clone(),
+            spec: self.client.spec().clone(),
         }
     }
 
@@ -175,33 +137,17 @@ impl Running {
         self.stream(self.ask(Method::POST, &path).json(&body)).await
     }
 
-    pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> String {
-        let owner = Owner::parse(owner).unwrap();
-        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
-        let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
-        new.await.unwrap().secret
-    }
-
     /// Attaches an agent of `local`.
     pub(crate) fn attach(&self, id: &str) -> Scripted {
         self.attach_for(&Principal::local(), id)
     }
 
     pub(crate) fn attach_for(&self, principal: &Principal, id: &str) -> Scripted {
-        let profile = Profile {
-            name: format!("Agent {id}"),
-            skills: vec![Skill {
-                id: format!("{id}-skill"),
-                ..Skill::default()
-            }],
-            ..Profile::default()
+        let skill = Skill {
+            id: format!("{id}-skill"),
+            ..Skill::default()
         };
-        let manner = Manner {
-            door: "local",
-            is_lively: true,
-            one_call_per_session: false,
-        };
-        Scripted::attach(&self.hub, principal, id, profile, manner)
+        self.agent(id).of(principal).named(skill).attach()
     }
 }
 
@@ -260,7 +206,7 @@ pub(crate) fn text_of(events: &[Sse]) -> String {
 }
 
 /// Starts a detached call and takes it up at the agent.
-pub(crate) async fn detached(hub: &Running, amy: &mut Scripted) -> (String, AgentHandle) {
+pub(crate) async fn detached(hub: &OwnHub, amy: &mut Scripted) -> (String, AgentHandle) {
     let body = json!({"text": "go", "detach": true});
     let (status, answer) = hub.post("/v1/agents/amy/calls", body).await;
     assert_eq!(status, StatusCode::ACCEPTED);

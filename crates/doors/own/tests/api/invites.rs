@@ -9,10 +9,10 @@ use jackfield_model::{AgentId, End};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::Running;
+use crate::harness::OwnHub;
 
 /// Makes an invite and returns the path at which it is taken.
-async fn invite(hub: &Running, token: Option<&str>, body: Value) -> String {
+async fn invite(hub: &OwnHub, token: Option<&str>, body: Value) -> String {
     let (status, made) = hub
         .json_as(token, Method::POST, "/v1/invites", Some(body))
         .await;
@@ -22,7 +22,7 @@ async fn invite(hub: &Running, token: Option<&str>, body: Value) -> String {
     path.expect("the hub's own address").to_owned()
 }
 
-fn principal(hub: &Running, token: &Value) -> Principal {
+fn principal(hub: &OwnHub, token: &Value) -> Principal {
     match hub.hub.tokens().look_up(token.as_str().unwrap()) {
         TokenLookup::Valid(principal) => principal,
         other => panic!("{other:?}"),
@@ -31,7 +31,7 @@ fn principal(hub: &Running, token: &Value) -> Principal {
 
 #[tokio::test]
 async fn an_invite_gives_a_token_for_its_agent_once() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let path = invite(&hub, None, json!({"agent": "amy"})).await;
     // Whoever only looks does not use it up.
     let looked = hub.ask(Method::HEAD, &path).send().await.unwrap();
@@ -64,7 +64,7 @@ async fn an_invite_gives_a_token_for_its_agent_once() {
 
 #[tokio::test]
 async fn the_kind_of_agent_travels_along_and_holds_nothing_that_a_shell_would_read() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let path = invite(&hub, None, json!({"agent": "amy", "type": "exec"})).await;
     assert_eq!(hub.get(&path).await.1["agent_type"], "exec");
     for bad in ["", "a b", "x;rm -rf /", "$(id)", &"x".repeat(65)] {
@@ -81,7 +81,7 @@ async fn the_kind_of_agent_travels_along_and_holds_nothing_that_a_shell_would_re
 
 #[tokio::test]
 async fn one_invites_only_what_one_may_register_oneself() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = OwnHub::start_with(false, Limits::default()).await;
     let ann = hub.token("ann", &["agent:ann-*"]).await;
     let bob = hub.token("bob", &["agent:*"]).await;
     let _amy = hub.attach_for(&principal(&hub, &json!(ann)), "ann-amy");
@@ -101,7 +101,7 @@ async fn one_invites_only_what_one_may_register_oneself() {
 
 #[tokio::test]
 async fn what_an_admin_invites_stays_its_owners() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = OwnHub::start_with(false, Limits::default()).await;
     let ann = hub.token("ann", &["agent:*"]).await;
     let root = hub.token("root", &["admin"]).await;
     let _amy = hub.attach_for(&principal(&hub, &json!(ann)), "amy");
@@ -114,7 +114,7 @@ async fn what_an_admin_invites_stays_its_owners() {
 
 #[tokio::test]
 async fn the_token_of_an_invite_is_its_agent_and_nothing_else_of_the_owner() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = OwnHub::start_with(false, Limits::default()).await;
     let ann = hub.token("ann", &["agent:*"]).await;
     let owner = principal(&hub, &json!(ann));
     let (mut amy, mut cas) = (hub.attach_for(&owner, "amy"), hub.attach_for(&owner, "cas"));
@@ -200,7 +200,7 @@ async fn the_token_of_an_invite_is_its_agent_and_nothing_else_of_the_owner() {
 
 #[tokio::test]
 async fn a_ticket_that_never_was_is_not_found() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = OwnHub::start_with(false, Limits::default()).await;
     for path in ["/invite/x", "/invite/%00", "/invite/..%2F..%2Fv1"] {
         assert_eq!(hub.get(path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
@@ -208,7 +208,7 @@ async fn a_ticket_that_never_was_is_not_found() {
 
 #[tokio::test]
 async fn an_admin_invites_for_another_owner_and_nobody_else_does() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let body = json!({"agent": "new", "owner": "ann"});
     let (status, made) = hub.post("/v1/invites", body.clone()).await;
     assert_eq!(

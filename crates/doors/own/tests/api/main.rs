@@ -1,4 +1,4 @@
-//! The whole API over real HTTP, on a hub with a store in memory and agents whose part the tests play. Every answer in
+//! The whole API over real HTTP, on a hub with a store in memory and scripted agents. Every answer in
 //! JSON is checked against the hub's own description.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]

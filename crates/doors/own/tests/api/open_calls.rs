@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::Running;
+use crate::harness::OwnHub;
 
 #[tokio::test]
 async fn an_owner_sees_and_cancels_what_waits_at_an_agent_of_hers() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = OwnHub::start_with(false, Limits::default()).await;
     let owner = Principal::admin(Owner::parse("ann").unwrap());
     drop(hub.attach_for(&owner, "ann-1"));
     let id = AgentId::parse("ann-1").unwrap();

@@ -9,7 +9,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::harness::{Running, soon};
+use crate::harness::{OwnHub, soon};
 
 #[tokio::test]
 async fn an_answer_too_large_for_one_object_is_refused_and_cancelled() {
@@ -17,7 +17,7 @@ async fn an_answer_too_large_for_one_object_is_refused_and_cancelled() {
         message: Size::kib(1),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = OwnHub::start_with(true, limits).await;
     let mut amy = hub.attach("amy");
     let asking = hub.post(
         "/v1/agents/amy/calls",
@@ -38,7 +38,7 @@ async fn an_answer_too_large_for_one_object_is_refused_and_cancelled() {
 
 #[tokio::test]
 async fn a_body_is_read_only_of_those_who_may_do_what_it_asks_for() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = OwnHub::start_with(false, Limits::default()).await;
     hub.attach("amy");
     let (stranger, admin) = (
         hub.token("ann", &[]).await,
@@ -81,7 +81,7 @@ async fn a_body_is_read_only_of_those_who_may_do_what_it_asks_for() {
 
 #[tokio::test]
 async fn bad_calls_are_refused_by_field_and_reach_no_agent() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let deep = format!(
         "{{\"text\":\"x\",\"metadata\":{}1{}}}",
@@ -171,7 +171,7 @@ async fn calls_that_cannot_be_made_say_why_before_any_stream() {
         pending_per_agent: 1,
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = OwnHub::start_with(true, limits).await;
     let mut amy = hub.attach("amy");
     let post =
         async |agent: &str, body: Value| hub.post(&format!("/v1/agents/{agent}/calls"), body).await;
@@ -198,7 +198,7 @@ async fn calls_that_cannot_be_made_say_why_before_any_stream() {
 
 #[tokio::test]
 async fn the_same_open_request_id_twice_is_a_conflict() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let _stream = hub
         .call("amy", json!({"text": "x", "request_id": "r"}))
@@ -222,7 +222,7 @@ async fn a_body_is_counted_while_it_is_read() {
         message: Size::kib(1),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = OwnHub::start_with(true, limits).await;
     let _amy = hub.attach("amy");
     // Without a length: only counting tells.
     let chunk = format!("{:x}\r\n{}\r\n", 600, "x".repeat(600));

@@ -9,11 +9,11 @@ use jackfield_model::{
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Running, detached, text_of};
+use crate::harness::{OwnHub, detached, text_of};
 
 #[tokio::test]
 async fn a_detached_call_goes_on_and_is_read_later() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (task, serving) = detached(&hub, &mut amy).await;
     let (_, view) = hub.get(&format!("/v1/calls/{task}")).await;
@@ -61,7 +61,7 @@ async fn a_large_task_is_shown_only_where_there_is_room_for_it() {
             answers_total: total,
             ..Limits::default()
         };
-        let hub = Running::start_with(true, limits).await;
+        let hub = OwnHub::start_with(true, limits).await;
         let mut amy = hub.attach("amy");
         let (task, serving) = detached(&hub, &mut amy).await;
         for _ in 0..3 {
@@ -82,7 +82,7 @@ async fn a_large_task_is_shown_only_where_there_is_room_for_it() {
 }
 
 /// A task as the hub has it.
-async fn kept(hub: &Running, task: &str) -> Arc<Task> {
+async fn kept(hub: &OwnHub, task: &str) -> Arc<Task> {
     let id = TaskId::parse(task).unwrap();
     let task = hub.hub.tasks().find(&Principal::local(), id).await;
     task.unwrap()
@@ -94,7 +94,7 @@ async fn many_readers_that_take_nothing_of_a_large_task_fit_in_a_share() {
         answers_total: Size::mib(3),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = OwnHub::start_with(true, limits).await;
     let mut amy = hub.attach("amy");
     let (task, serving) = detached(&hub, &mut amy).await;
     let words = "a \"word\" of the réply\n".repeat(40);
@@ -121,7 +121,7 @@ async fn many_readers_that_take_nothing_of_a_large_task_fit_in_a_share() {
 
 #[tokio::test]
 async fn a_task_of_many_turns_is_answered_with_all_that_was_said() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (task, serving) = detached(&hub, &mut amy).await;
     let artifact = |id: &str, text: String, append: bool| {
@@ -182,7 +182,7 @@ async fn a_task_of_many_turns_is_answered_with_all_that_was_said() {
 
 #[tokio::test]
 async fn a_reader_goes_on_by_last_event_id_without_loss_or_repetition() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.call("amy", json!({"text": "go", "keep": true})).await;
     let opened = stream.expect("call").await;
@@ -229,7 +229,7 @@ async fn a_reader_goes_on_by_last_event_id_without_loss_or_repetition() {
 
 #[tokio::test]
 async fn without_following_a_reader_stops_at_the_present() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (task, serving) = detached(&hub, &mut amy).await;
     let mut follower = hub
@@ -249,7 +249,7 @@ async fn without_following_a_reader_stops_at_the_present() {
 
 #[tokio::test]
 async fn a_cursor_of_another_epoch_gets_a_gap_and_a_bad_one_is_refused() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (task, serving) = detached(&hub, &mut amy).await;
     serving.push(Event::text("x"));
@@ -274,7 +274,7 @@ async fn a_cursor_of_another_epoch_gets_a_gap_and_a_bad_one_is_refused() {
 
 #[tokio::test]
 async fn a_kept_call_outlives_its_caller_until_it_is_cancelled() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.call("amy", json!({"text": "go", "keep": true})).await;
     let task = stream.expect("call").await.data["task"]
@@ -309,7 +309,7 @@ async fn a_kept_call_outlives_its_caller_until_it_is_cancelled() {
 
 #[tokio::test]
 async fn the_whole_answer_of_a_kept_call_comes_as_one_object() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let body = json!({"text": "go", "keep": true, "stream": false});
     let asking = hub.post("/v1/agents/amy/calls", body.clone());
@@ -349,7 +349,7 @@ async fn the_whole_answer_of_a_kept_call_comes_as_one_object() {
 
 #[tokio::test]
 async fn a_call_waits_for_an_agent_that_is_offline_when_asked_to() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     drop(hub.attach("amy"));
     let body = json!({"text": "go", "detach": true});
     let (status, _) = hub.post("/v1/agents/amy/calls", body).await;
@@ -373,7 +373,7 @@ async fn a_call_waits_for_an_agent_that_is_offline_when_asked_to() {
 
 #[tokio::test]
 async fn tasks_are_listed_newest_first_in_pages() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let (mut amy, mut bob) = (hub.attach("amy"), hub.attach("bob"));
     let mut tasks = Vec::new();
     let mut open = Vec::new();
@@ -411,7 +411,7 @@ async fn tasks_are_listed_newest_first_in_pages() {
 
 #[tokio::test]
 async fn foreign_tasks_look_unknown() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (task, _serving) = detached(&hub, &mut amy).await;
     let ann = hub.token("ann", &["call:*", "watch:*"]).await;
@@ -442,7 +442,7 @@ async fn foreign_tasks_look_unknown() {
 
 #[tokio::test]
 async fn a_live_call_has_one_reader_and_takes_no_further_message() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.call("amy", json!({"text": "go"})).await;
     let id = stream.expect("call").await.data["id"]
@@ -463,7 +463,7 @@ async fn a_live_call_has_one_reader_and_takes_no_further_message() {
 
 #[tokio::test]
 async fn what_a_task_was_made_for_is_known_after_both_have_ended() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let (mut amy, mut bob) = (hub.attach("amy"), hub.attach("bob"));
     let (parent, at_amy) = detached(&hub, &mut amy).await;
     let request = hub

@@ -5,16 +5,16 @@ use jackfield_model::TokenId;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Running, soon};
+use crate::harness::{OwnHub, soon};
 
 /// A hub that is not bound to loopback.
-async fn closed() -> Running {
-    Running::start_with(false, Limits::default()).await
+async fn closed() -> OwnHub {
+    OwnHub::start_with(false, Limits::default()).await
 }
 
 #[tokio::test]
 async fn on_loopback_anybody_is_local_and_elsewhere_nobody_is_anybody() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let (_, who) = hub.get("/v1/whoami").await;
     assert_eq!(
         who,
@@ -132,7 +132,7 @@ async fn who_is_no_admin_gets_no_token_out_of_the_hub() {
 
 #[tokio::test]
 async fn bad_tokens_are_refused_by_field() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     for (body, word) in [
         (json!({"owner": "a", "scopes": []}), "name"),
         (json!({"name": "", "owner": "a", "scopes": []}), "name"),

@@ -4,11 +4,11 @@ use jackfield_model::{Answer, Ask, AskKind, Done, DoneState, End, Event, Input, 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::harness::{Running, detached, text_of};
+use crate::harness::{OwnHub, detached, text_of};
 
 #[tokio::test]
 async fn an_ask_is_answered_by_its_caller_once() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.call("amy", json!({"text": "go"})).await;
     let id = stream.expect("call").await.data["id"]
@@ -70,7 +70,7 @@ async fn an_ask_is_answered_by_its_caller_once() {
 
 #[tokio::test]
 async fn an_approval_is_the_owners_to_give_and_the_callers_only_to_wait_for() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let ann = hub.token("ann", &["call:amy"]).await;
     let request = hub
@@ -132,7 +132,7 @@ pub(crate) fn done(state: DoneState) -> End {
 
 #[tokio::test]
 async fn a_task_that_waits_for_input_takes_another_message() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (task, serving) = detached(&hub, &mut amy).await;
     let path = format!("/v1/calls/{task}/messages");
@@ -189,7 +189,7 @@ async fn a_task_that_waits_for_input_takes_another_message() {
 
 #[tokio::test]
 async fn questions_and_answers_stand_in_the_task() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (task, serving) = detached(&hub, &mut amy).await;
     let mut events = hub
@@ -250,7 +250,7 @@ async fn questions_and_answers_stand_in_the_task() {
 
 #[tokio::test]
 async fn a_task_that_waits_for_input_can_be_cancelled() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let (task, serving) = detached(&hub, &mut amy).await;
     serving.finish(done(DoneState::InputRequired));
@@ -267,7 +267,7 @@ async fn a_task_that_waits_for_input_can_be_cancelled() {
 
 #[tokio::test]
 async fn an_agent_that_waits_for_credentials_is_told_from_one_that_waits_for_words() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let mut amy = hub.attach("amy");
     let ended = |needs_auth| {
         End::Done(Box::new(Done {

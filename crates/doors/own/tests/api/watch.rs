@@ -11,11 +11,11 @@ use jackfield_team::team::{MemberKind, MemberSpec, TeamSpec};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::harness::{Running, soon};
+use crate::harness::{OwnHub, soon};
 
 #[tokio::test]
 async fn an_observer_sees_what_it_may_and_nothing_else() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let ann = hub.token("ann", &["watch:am*"]).await;
     let mut all = hub
         .stream(hub.ask(Method::GET, "/v1/events?raw=true"))
@@ -74,7 +74,7 @@ async fn an_observer_that_lagged_is_told_how_much_it_missed() {
         tap: Size::kib(4),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = OwnHub::start_with(true, limits).await;
     let amy = hub.attach("amy");
     let mut watch = hub
         .stream(hub.ask(Method::GET, "/v1/events?raw=true"))
@@ -103,14 +103,14 @@ async fn a_silent_stream_is_kept_alive_by_comments() {
         keepalive: Span::millis(5),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = OwnHub::start_with(true, limits).await;
     let mut watch = hub.stream(hub.ask(Method::GET, "/v1/events")).await;
     let bytes = soon(watch.response().chunk()).await.unwrap().unwrap();
     assert!(bytes.starts_with(b": "), "{bytes:?}");
 }
 
 /// Makes a team of members, the first of which leads it.
-async fn team(hub: &Running, id: &str, members: &[MemberKind]) {
+async fn team(hub: &OwnHub, id: &str, members: &[MemberKind]) {
     let member = |of: &MemberKind| {
         let (MemberKind::Agent(id) | MemberKind::Team(id)) = of;
         let (name, of) = (id.as_str().into(), of.clone());
@@ -130,7 +130,7 @@ async fn team(hub: &Running, id: &str, members: &[MemberKind]) {
 
 #[tokio::test]
 async fn an_observer_of_a_team_sees_its_members_and_those_of_teams_below_it() {
-    let hub = Running::start().await;
+    let hub = OwnHub::start().await;
     let id = |id: &str| AgentId::parse(id).unwrap();
     let agent = |name: &str| MemberKind::Agent(id(name));
     let (amy, bob, carl) = (hub.attach("amy"), hub.attach("bob"), hub.attach("carl"));

@@ -1,7 +1,5 @@
-//! The routes of teams over real HTTP, beside the hub's own API, on a hub with a store in memory and agents whose part the
-//! tests play. Every answer in JSON is checked against the hub's own description.
-
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The routes of teams over real HTTP, beside the hub's own API, on a hub with a store in memory and scripted
+//! agents. Every answer in JSON is checked against the hub's own description.
 
 mod board;
 mod description;

@@ -1,7 +1,5 @@
 //! The team door's sockets and streams as a viewer meets them, frame by frame: raw JSON over real sockets. The members are
-//! agents whose part the test plays.
-
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! scripted agents.
 
 mod arriving;
 mod board;

@@ -1,6 +1,6 @@
 //! The root of the tree: the platform, which reads the relay's stream live, with another author's HTTP client.
 
-use jackfield_testkit::{Events, Heard};
+use jackfield_testkit::Events;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -74,8 +74,9 @@ impl Root {
     async fn next(&mut self) -> Value {
         loop {
             let event = self.events.maybe_next().await;
-            let Heard { id, data, .. } = event.expect("the stream says how it ends");
-            self.last = id.or(self.last.take());
+            let event = event.expect("the stream says how it ends");
+            self.last = event.id.or(self.last.take());
+            let data = event.data;
             if data["type"] != "keepalive" && data["kind"] != "status" {
                 return data;
             }

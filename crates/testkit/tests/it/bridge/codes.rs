@@ -2,7 +2,7 @@
 //! response to a relay, in its stream, in the callback and status of an async relay, and by `call_agent`.
 
 use jackfield_core::units::{Size, Span};
-use jackfield_testkit::{Postbox, Raw, TestHub, bridge_register, relay_to};
+use jackfield_testkit::{CallbackReceiver, Raw, TestHub, bridge_register, relay_to};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ async fn every_code_ends_a_stream() {
 
 #[tokio::test]
 async fn every_code_is_in_the_callback_and_in_the_status() {
-    let mut postbox = Postbox::start().await;
+    let mut receiver = CallbackReceiver::start_accepting().await;
     let hub = hub().await;
     let platform = hub.platform();
     for (code, _) in CODES {
@@ -136,12 +136,12 @@ async fn every_code_is_in_the_callback_and_in_the_status() {
         let mut watch = hub.watch(AMY);
         let mut body = relay_to(AMY, code);
         body["mode"] = "async".into();
-        body["callback_url"] = postbox.url("/back").into();
+        body["callback_url"] = receiver.url("/back").into();
         assert_eq!(platform.post("/api/relay", body).await.0, 202);
         amy.expect_message("hi").await;
         bring_about(&hub, &mut amy, code, code).await;
         let expected_body = json!({"request_id": code, "status": "failed", "error_code": code, "error_message": words(code, true)});
-        assert_eq!(postbox.next().await.body, expected_body);
+        assert_eq!(receiver.next().await.body(), expected_body);
         let path = format!("/api/task-status?agent_id={AMY}&request_id={code}");
         let (status, shown) = platform.get(&path).await;
         assert_eq!(status, 200);

@@ -1,6 +1,6 @@
 //! Known defects of the original hub (wire notes 1.12, and remarks in 1.4), each as a promise that we keep.
 
-use jackfield_testkit::{Postbox, Raw, TestHub, bridge_register, relay_to};
+use jackfield_testkit::{CallbackReceiver, Raw, TestHub, bridge_register, relay_to};
 use serde_json::{Value, json};
 
 use crate::bridge::{AMY, BOB, answer_all, done, error, failed, finished, text_event};
@@ -118,7 +118,10 @@ async fn a_call_between_agents_that_fails_is_recorded_as_failed() {
 
 #[tokio::test]
 async fn the_platforms_secret_is_shown_to_no_callback_that_is_not_listed() {
-    let (mut listed, mut other) = (Postbox::start().await, Postbox::start().await);
+    let (mut listed, mut other) = (
+        CallbackReceiver::start_accepting().await,
+        CallbackReceiver::start_accepting().await,
+    );
     let trusted = listed.url("");
     let hub = TestHub::start_with(|config| {
         config.allow_private_outbound = true;
@@ -127,14 +130,14 @@ async fn the_platforms_secret_is_shown_to_no_callback_that_is_not_listed() {
     .await;
     let mut amy = hub.bridge(AMY).await;
     let secret = hub.platform_secret();
-    for (postbox, shown) in [(&mut other, None), (&mut listed, Some(secret.as_str()))] {
+    for (receiver, shown) in [(&mut other, None), (&mut listed, Some(secret.as_str()))] {
         let mut relay = relay_to(AMY, "r-1");
         relay["mode"] = "async".into();
-        relay["callback_url"] = postbox.url("/back").into();
+        relay["callback_url"] = receiver.url("/back").into();
         assert_eq!(hub.platform().post("/api/relay", relay).await.0, 202);
         amy.expect_message("hi").await;
         amy.send(done("r-1")).await;
-        let post = postbox.next().await;
+        let post = receiver.next().await;
         let header = post.headers.get("x-platform-secret");
         assert_eq!(header.map(|value| value.to_str().unwrap()), shown);
         // Untrusted receivers verify the signature instead of the secret.
@@ -143,7 +146,7 @@ async fn the_platforms_secret_is_shown_to_no_callback_that_is_not_listed() {
             signature.starts_with("t=") && signature.contains(",v1="),
             "{signature}"
         );
-        let everything = format!("{:?}{}", post.headers, post.body);
+        let everything = format!("{:?}{}", post.headers, post.body());
         assert_eq!(everything.contains(&secret), shown.is_some());
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! The specification writes `uuid` in place of ids. The tests use the word as an id.
 
-use jackfield_testkit::{Postbox, Raw, TestHub};
+use jackfield_testkit::{CallbackReceiver, Raw, TestHub};
 use serde_json::{Value, json};
 
 use crate::bridge::{done, finished, quiet_hub, with};
@@ -172,8 +172,8 @@ async fn the_message_is_what_an_agent_gets_word_for_word() {
 
 #[tokio::test]
 async fn in_async_mode_the_result_is_posted_to_the_callback() {
-    let mut postbox = Postbox::start().await;
-    let base = postbox.url("");
+    let mut receiver = CallbackReceiver::start_accepting().await;
+    let base = receiver.url("");
     let hub = TestHub::start_with(|config| config.callback_base = Some(base)).await;
     let mut agent = registered(&hub).await;
     let relay = changed(RELAY, &json!({"mode": "async"}));
@@ -185,13 +185,14 @@ async fn in_async_mode_the_result_is_posted_to_the_callback() {
     assert_eq!(agent.frame().await["content"], "User message");
     agent.send_text(CHUNK).await;
     agent.send_text(DONE).await;
-    let mut post = postbox.next().await;
+    let post = receiver.next().await;
     // The example's `{id}` isn't valid in a URL path unescaped.
     assert_eq!(post.path, "/api/tasks/%7Bid%7D/callback");
-    assert!(post.body["duration_ms"].take().is_u64());
+    let mut body = post.body();
+    assert!(body["duration_ms"].take().is_u64());
     let (attachments, offer) = files();
     assert_eq!(
-        post.body,
+        body,
         json!({
             "request_id": "uuid", "status": "completed", "result": "Full response text (async mode only)",
             "attachments": attachments, "file_transfer_offer": offer,

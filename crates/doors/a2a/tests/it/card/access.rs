@@ -5,10 +5,10 @@ use jackfield_core::agent::{Profile, Share};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::card::harness::{ECHO, HUB, Running, SITE, key};
+use crate::card::harness::{A2aHub, ECHO, HUB, SITE, key};
 
-async fn guarded() -> Running {
-    Running::start_with(false, Cards::at(SITE).signed_by(key())).await
+async fn guarded() -> A2aHub {
+    A2aHub::start_with(false, Cards::at(SITE).signed_by(key())).await
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn the_card_of_an_agent_that_everyone_may_call_needs_no_token() {
 
 #[tokio::test]
 async fn a_card_says_what_callers_need_who_come_the_way_its_reader_came() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let local = jackfield_core::principal::Principal::local();
     let _echo = hub.attach("echo", Profile::default());
     hub.share(&local, "echo", Share::Everyone).await;
@@ -172,7 +172,7 @@ async fn the_hubs_card_shows_everybody_their_own_agents() {
 
 #[tokio::test]
 async fn an_agent_is_found_however_its_uuid_is_spelt() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let id = "0b8c1d9e-6f1c-4a2b-9d3e-5f6a7b8c9d0e";
     let _agent = hub.attach(id, Profile::default());
     let upper = id.to_uppercase();
@@ -184,7 +184,7 @@ async fn an_agent_is_found_however_its_uuid_is_spelt() {
 
 #[tokio::test]
 async fn a_card_is_only_read() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _echo = hub.attach("echo", Profile::default());
     for path in [ECHO, HUB, "/.well-known/jwks.json"] {
         let response = hub.ask(Method::POST, path).body("{}").send().await.unwrap();

@@ -3,7 +3,7 @@
 use jackfield_core::agent::Profile;
 use reqwest::{Method, Response, StatusCode};
 
-use crate::card::harness::{ECHO, HUB, Running};
+use crate::card::harness::{A2aHub, ECHO, HUB};
 
 fn header<'r>(response: &'r Response, name: &str) -> &'r str {
     response.headers()[name].to_str().unwrap()
@@ -11,7 +11,7 @@ fn header<'r>(response: &'r Response, name: &str) -> &'r str {
 
 #[tokio::test]
 async fn a_card_that_the_reader_has_is_not_sent_again() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _echo = hub.attach("echo", Profile::default());
     for path in [ECHO, HUB] {
         let first = hub.get(path).await;
@@ -46,7 +46,7 @@ async fn a_card_that_the_reader_has_is_not_sent_again() {
 
 #[tokio::test]
 async fn head_says_what_get_would() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _echo = hub.attach("echo", Profile::default());
     let get = hub.get(ECHO).await;
     let head = hub.ask(Method::HEAD, ECHO).send().await.unwrap();
@@ -65,7 +65,7 @@ async fn head_says_what_get_would() {
 
 #[tokio::test]
 async fn a_changed_card_has_another_tag_and_an_unchanged_one_the_same_bytes() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let echo = hub.attach("echo", Profile::default());
     let first = hub.get(ECHO).await;
     let tag = header(&first, "etag").to_owned();
@@ -87,7 +87,7 @@ async fn a_changed_card_has_another_tag_and_an_unchanged_one_the_same_bytes() {
 
 #[tokio::test]
 async fn a_card_that_has_not_changed_since_a_date_is_not_sent_again() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _echo = hub.attach("echo", Profile::default());
     let first = hub.get(ECHO).await;
     let modified = header(&first, "last-modified").to_owned();

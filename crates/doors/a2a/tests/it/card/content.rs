@@ -10,7 +10,7 @@ use jackfield_model::Owner;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::card::harness::{ECHO, HUB, Running, SITE, key};
+use crate::card::harness::{A2aHub, ECHO, HUB, SITE, key};
 
 fn echo() -> Profile {
     let skill = |id: &str, name: Option<&str>, description: Option<&str>| Skill {
@@ -46,7 +46,7 @@ fn without_signatures(mut card: Value) -> Value {
 
 #[tokio::test]
 async fn an_agents_card_is_readable_for_both_generations() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _echo = hub.attach("echo", echo());
     let url = format!("{SITE}/a2a/agents/echo");
     let expected = json!({
@@ -87,7 +87,7 @@ async fn an_agents_card_is_readable_for_both_generations() {
 
 #[tokio::test]
 async fn all_addresses_of_an_agent_show_the_same_card() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _echo = hub.attach("echo", echo());
     let card = hub.card(ECHO).await;
     for kind in ["agents", "teams", "workflows"] {
@@ -100,7 +100,7 @@ async fn all_addresses_of_an_agent_show_the_same_card() {
 
 #[tokio::test]
 async fn an_agent_that_says_nothing_still_has_all_that_a_card_must_have() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _quiet = hub.attach("quiet-1", Profile::default());
     let card = hub
         .card("/a2a/agents/quiet-1/.well-known/agent-card.json")
@@ -121,7 +121,7 @@ async fn an_agent_that_says_nothing_still_has_all_that_a_card_must_have() {
 
 #[tokio::test]
 async fn the_request_says_for_which_version_the_card_is() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _echo = hub.attach("echo", echo());
     let well_known = "/.well-known/agent-card.json";
     let mut cards = Vec::new();
@@ -185,7 +185,7 @@ async fn the_request_says_for_which_version_the_card_is() {
 #[tokio::test]
 async fn grpc_is_named_by_host_and_port_and_the_agent_is_its_tenant() {
     let cards = Cards::at("https://hub.example.com").with_grpc();
-    let hub = Running::start_with(true, cards).await;
+    let hub = A2aHub::start_with(true, cards).await;
     let _echo = hub.attach("echo", echo());
     let card = hub.card(ECHO).await;
     let expected = json!({
@@ -203,7 +203,7 @@ async fn grpc_is_named_by_host_and_port_and_the_agent_is_its_tenant() {
 
 #[tokio::test]
 async fn the_hubs_card_has_an_agent_for_every_skill() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let none = hub.card(HUB).await;
     assert_eq!(none["name"], "Jackfield");
     assert_eq!(none["skills"][0]["id"], "switchboard");
@@ -238,7 +238,7 @@ async fn the_hubs_card_has_an_agent_for_every_skill() {
 
 #[tokio::test]
 async fn the_hubs_card_has_the_modes_of_all_its_agents() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach(
         "drawer",
         Profile {
@@ -265,7 +265,7 @@ async fn the_hubs_card_has_the_modes_of_all_its_agents() {
 
 #[tokio::test]
 async fn a_server_that_was_not_told_its_address_shows_no_card() {
-    let hub = Running::start_with(true, Cards::default()).await;
+    let hub = A2aHub::start_with(true, Cards::default()).await;
     let _echo = hub.attach("echo", echo());
     for path in [ECHO, HUB] {
         let response = hub.ask(Method::GET, path).header("host", "localhost:6666");
@@ -281,7 +281,7 @@ async fn a_server_that_was_not_told_its_address_shows_no_card() {
 
 #[tokio::test]
 async fn an_extended_card_says_more_in_both_versions() {
-    let hub = Running::start_with(true, Cards::at(SITE).signed_by(key())).await;
+    let hub = A2aHub::start_with(true, Cards::at(SITE).signed_by(key())).await;
     let echo = hub.attach("echo", echo());
     let (local, id) = (Principal::local(), echo.entry().id.clone());
     for version in [A2aVersion::V03, A2aVersion::V10] {

@@ -1,26 +1,16 @@
-//! A hub with this door on a port of its own, and agents of which only the profile matters.
+//! The cards of agents: a hub that knows its public URL, and agents of which only the profile matters.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use jackfield_a2a::{A2aDoor, CardKey, Cards, router};
 use jackfield_core::{
     agent::{Profile, Share},
-    hub::Hub,
-    limits::Limits,
-    principal::{Principal, Scopes},
-    store::memory::MemoryStore,
-    token::TokenLookup,
+    principal::Principal,
 };
-use jackfield_kit::{
-    auth::Gatekeeper,
-    server::Server,
-    tasks::Tasks,
-    testing::{Manner, SOON, Scripted},
-};
-use jackfield_model::{AgentId, Owner};
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use jackfield_kit::testing::{Scripted, TestHub, TestSettings};
+use jackfield_model::AgentId;
+use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
-use tokio::{net::TcpListener, task::JoinSet};
 
 /// The URL that the hub is told, which is not where the test reaches it.
 pub(crate) const SITE: &str = "https://hub.example.com/base";
@@ -33,43 +23,39 @@ pub(crate) fn key() -> CardKey {
     CardKey::from_hex(&"5c".repeat(32)).unwrap()
 }
 
-/// A hub with a server.
-pub(crate) struct Running {
-    addr: SocketAddr,
-    pub(crate) hub: Hub,
+/// A hub with this door.
+pub(crate) struct A2aHub {
+    test: TestHub,
     pub(crate) a2a: Arc<A2aDoor>,
-    client: reqwest::Client,
-    _server: JoinSet<usize>,
 }
 
-impl Running {
+impl Deref for A2aHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.test
+    }
+}
+
+impl A2aHub {
     /// As on loopback, with signed cards.
     pub(crate) async fn start() -> Self {
         Self::start_with(true, Cards::at(SITE).signed_by(key())).await
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, cards: Cards) -> Self {
-        let hub = Hub::open(Arc::new(MemoryStore::default()), Limits::default())
-            .await
-            .unwrap();
-        let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let a2a = Arc::new(A2aDoor::new(hub.clone(), gatekeeper).with_cards(cards));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let mut server = JoinSet::new();
-        server.spawn(Server::new(vec![listener], router(a2a.clone()), Tasks::new()).run(SOON));
-        Self {
-            addr,
-            hub,
-            a2a,
-            client: reqwest::Client::new(),
-            _server: server,
-        }
-    }
-
-    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.addr);
-        self.client.request(method, url).timeout(SOON)
+        let settings = TestSettings {
+            trusts_everyone,
+            ..TestSettings::default()
+        };
+        let mut opened = None;
+        let test = crate::start(settings, |door| {
+            let door = Arc::new(door.with_cards(cards));
+            router(opened.insert(door).clone())
+        });
+        let test = test.await;
+        let a2a = opened.unwrap();
+        Self { test, a2a }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Response {
@@ -84,20 +70,10 @@ impl Running {
         serde_json::from_str(&response.text().await.unwrap()).unwrap()
     }
 
-    pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> String {
-        let owner = Owner::parse(owner).unwrap();
-        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
-        let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
-        new.await.unwrap().secret
-    }
-
     /// Somebody who may register agents, as a token proved it.
     pub(crate) async fn owner(&self, name: &str) -> Principal {
         let token = self.token(name, &["agent:*"]).await;
-        match self.hub.tokens().look_up(&token) {
-            TokenLookup::Valid(principal) => principal,
-            other => panic!("{other:?}"),
-        }
+        self.principal_of(&token)
     }
 
     /// Says who may call an agent.
@@ -113,11 +89,7 @@ impl Running {
     }
 
     pub(crate) fn attach_for(&self, principal: &Principal, id: &str, profile: Profile) -> Scripted {
-        let manner = Manner {
-            door: "agora",
-            is_lively: true,
-            one_call_per_session: false,
-        };
-        Scripted::attach(&self.hub, principal, id, profile, manner)
+        let agent = self.agent(id).of(principal).profile(profile);
+        agent.door("agora").attach()
     }
 }

@@ -8,10 +8,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use serde_json_canonicalizer::to_string as canonical;
 
-use crate::card::harness::{ECHO, HUB, Running, SITE, key};
+use crate::card::harness::{A2aHub, ECHO, HUB, SITE, key};
 
 /// Checks that one of the signatures of a card is over this text, with the key that the hub publishes.
-async fn is_signed(hub: &Running, card: &Value, text: &str) -> bool {
+async fn is_signed(hub: &A2aHub, card: &Value, text: &str) -> bool {
     let keys = hub.get("/.well-known/jwks.json").await;
     assert!(
         keys.headers()["cache-control"]
@@ -84,7 +84,7 @@ fn python_ascii(json: &str) -> String {
 #[tokio::test]
 async fn every_kind_of_verifier_finds_a_signature_over_what_it_reads() {
     for trusts_everyone in [true, false] {
-        let hub = Running::start_with(trusts_everyone, Cards::at(SITE).signed_by(key())).await;
+        let hub = A2aHub::start_with(trusts_everyone, Cards::at(SITE).signed_by(key())).await;
         let profile = Profile {
             name: "Écho \u{7f} 😀".into(),
             ..Profile::default()
@@ -151,13 +151,13 @@ async fn every_kind_of_verifier_finds_a_signature_over_what_it_reads() {
 
 #[tokio::test]
 async fn the_keys_are_public_and_stay_the_same_with_the_secret() {
-    let open = Running::start().await;
-    let guarded = Running::start_with(false, Cards::at(SITE).signed_by(key())).await;
+    let open = A2aHub::start().await;
+    let guarded = A2aHub::start_with(false, Cards::at(SITE).signed_by(key())).await;
     let path = "/.well-known/jwks.json";
     let keys = open.get(path).await.text().await.unwrap();
     assert_eq!(guarded.get(path).await.text().await.unwrap(), keys);
     assert!(!keys.contains("\"d\""), "{keys}");
-    let without = Running::start_with(true, Cards::at(SITE)).await;
+    let without = A2aHub::start_with(true, Cards::at(SITE)).await;
     assert_eq!(
         without.get(path).await.text().await.unwrap(),
         r#"{"keys":[]}"#

@@ -1,44 +1,36 @@
-//! A hub with this door on a port of its own, a client for it, and agents whose part the test plays.
+//! The gRPC binding: a client that was generated from the published definition, and its streams and refusals as JSON.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::ops::Deref;
 
 use a2a_pb::{proto, proto::a2a_service_client::A2aServiceClient, protojson};
 use jackfield_a2a::{A2aDoor, Cards, router};
-use jackfield_core::{
-    agent::Profile,
-    hub::Hub,
-    limits::Limits,
-    principal::{Principal, Scopes},
-    store::memory::MemoryStore,
-    token::TokenLookup,
-};
+use jackfield_core::limits::Limits;
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::{
-    auth::Gatekeeper,
     outbound::{Outbound, OutboundRules},
-    server::Server,
-    tasks::Tasks,
-    testing::{Manner, SOON},
+    testing::{TestHub, TestSettings, answer_text},
 };
-use jackfield_model::{End, Event, Owner};
 use prost::Message;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet};
 use tonic::{
     Code, Request, Status, Streaming,
     transport::{Channel, Endpoint},
 };
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-/// A hub with a server.
-pub(crate) struct Running {
-    pub(crate) addr: SocketAddr,
-    pub(crate) hub: Hub,
-    _server: JoinSet<usize>,
+/// A hub with this door.
+pub(crate) struct A2aHub(TestHub);
+
+impl Deref for A2aHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.0
+    }
 }
 
-impl Running {
+impl A2aHub {
     /// As on loopback.
     pub(crate) async fn start() -> Self {
         Self::start_with(true, Limits::default()).await
@@ -63,20 +55,12 @@ impl Running {
         limits: Limits,
         furnish: impl FnOnce(A2aDoor) -> A2aDoor,
     ) -> Self {
-        let hub = Hub::open(Arc::new(MemoryStore::default()), limits)
-            .await
-            .unwrap();
-        let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let app = router(furnish(A2aDoor::new(hub.clone(), gatekeeper)));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let mut server = JoinSet::new();
-        server.spawn(Server::new(vec![listener], app, Tasks::new()).run(SOON));
-        Self {
-            addr,
-            hub,
-            _server: server,
-        }
+        let settings = TestSettings {
+            limits,
+            trusts_everyone,
+            ..TestSettings::default()
+        };
+        Self(crate::start(settings, |door| router(furnish(door))).await)
     }
 
     /// A client on a connection of its own.
@@ -94,35 +78,6 @@ impl Running {
             stub: stub.max_decoding_message_size(64 << 20),
             metadata: Vec::new(),
         }
-    }
-
-    pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> String {
-        let owner = Owner::parse(owner).unwrap();
-        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
-        let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
-        new.await.unwrap().secret
-    }
-
-    /// Whom a token proves.
-    pub(crate) fn bearer_of(&self, token: &str) -> Principal {
-        match self.hub.tokens().look_up(token) {
-            TokenLookup::Valid(principal) => principal,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Attaches an agent of `local`.
-    pub(crate) fn attach(&self, id: &str) -> Scripted {
-        self.attach_for(&Principal::local(), id)
-    }
-
-    pub(crate) fn attach_for(&self, principal: &Principal, id: &str) -> Scripted {
-        let manner = Manner {
-            door: "local",
-            is_lively: true,
-            one_call_per_session: false,
-        };
-        Scripted::attach(&self.hub, principal, id, Profile::default(), manner)
     }
 }
 
@@ -262,9 +217,7 @@ pub(crate) fn begun(words: &str) -> Value {
 
 /// Answers the next call of an agent with these words.
 pub(crate) async fn answer(agent: &mut Scripted, words: &str) {
-    let serving = agent.next_call().await;
-    serving.push(Event::text(words));
-    serving.finish(End::done());
+    answer_text(agent.next_call().await, words);
 }
 
 /// A refusal as programs read it: its code and reason. It must say whose reason that is, and have a text.

@@ -5,11 +5,11 @@ use jackfield_core::{limits::Limits, units::Size};
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::grpc::harness::{Running, answer, refused, said, wrong_fields};
+use crate::grpc::harness::{A2aHub, answer, refused, said, wrong_fields};
 
 #[tokio::test]
 async fn a_message_up_to_the_limit_of_the_hub_is_taken_and_given_back() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let words = "x".repeat(5 << 20);
@@ -24,7 +24,7 @@ async fn a_message_beyond_the_limit_is_refused_and_the_connection_goes_on() {
         message: Size::kib(64),
         ..Limits::default()
     };
-    let running = Running::start_with(true, limits).await;
+    let running = A2aHub::start_with(true, limits).await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let words = "x".repeat(128 << 10);
@@ -38,7 +38,7 @@ async fn a_message_beyond_the_limit_is_refused_and_the_connection_goes_on() {
 
 #[tokio::test]
 async fn a_message_may_have_as_many_parts_as_in_json() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let parts = |count: usize| {
@@ -56,7 +56,7 @@ async fn a_message_may_have_as_many_parts_as_in_json() {
 
 #[tokio::test]
 async fn values_that_are_small_on_the_wire_and_large_in_memory_are_counted_first() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let _echo = running.attach("echo");
     let mut client = running.client().await;
     let mut asked = said("x");

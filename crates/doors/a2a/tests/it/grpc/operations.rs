@@ -5,11 +5,11 @@ use jackfield_model::{End, Event};
 use serde_json::json;
 use tonic::Code;
 
-use crate::grpc::harness::{Running, answer, begun, refused, said, wrong_fields};
+use crate::grpc::harness::{A2aHub, answer, begun, refused, said, wrong_fields};
 
 #[tokio::test]
 async fn a_message_is_answered_by_the_task_when_it_is_over() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let mut asked = said("hello");
@@ -25,7 +25,7 @@ async fn a_message_is_answered_by_the_task_when_it_is_over() {
 
 #[tokio::test]
 async fn files_and_data_reach_the_agent_and_come_back() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let parts = json!([
@@ -46,7 +46,7 @@ async fn files_and_data_reach_the_agent_and_come_back() {
 
 #[tokio::test]
 async fn a_task_is_got_with_as_much_history_as_is_asked_for() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let (answered, ()) = tokio::join!(client.send_message(said("hello")), answer(&mut echo, "hi"));
@@ -67,7 +67,7 @@ async fn a_task_is_got_with_as_much_history_as_is_asked_for() {
 
 #[tokio::test]
 async fn tasks_are_listed_page_by_page() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let mut ids = Vec::new();
@@ -111,7 +111,7 @@ async fn tasks_are_listed_page_by_page() {
 
 #[tokio::test]
 async fn a_task_that_is_cancelled_is_so_at_its_agent() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let begun = client.send_message(begun("take your time")).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_task_that_is_cancelled_is_so_at_its_agent() {
 
 #[tokio::test]
 async fn a_task_that_waits_goes_on_with_the_next_message() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let asking = async {
@@ -152,7 +152,7 @@ fn input_required() -> End {
 
 #[tokio::test]
 async fn below_the_address_of_an_agent_no_tenant_is_needed() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let _other = running.attach("other");
     let mut client = running.client_at("/a2a/agents/echo").await;
@@ -165,7 +165,7 @@ async fn below_the_address_of_an_agent_no_tenant_is_needed() {
 
 #[tokio::test]
 async fn without_a_tenant_the_only_agent_is_meant() {
-    let running = Running::start_with(true, Limits::default()).await;
+    let running = A2aHub::start_with(true, Limits::default()).await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await.with("a2a-version", "1.0");
     let mut asked = said("hello");
@@ -177,7 +177,7 @@ async fn without_a_tenant_the_only_agent_is_meant() {
 
 #[tokio::test]
 async fn a_push_config_is_made_seen_listed_and_deleted() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let _echo = running.attach("echo");
     let mut client = running.client().await;
     let task = client.send_message(begun("hello")).await.unwrap()["task"]["id"].clone();
@@ -206,7 +206,7 @@ async fn a_push_config_is_made_seen_listed_and_deleted() {
 
 #[tokio::test]
 async fn a_push_config_is_for_a_task_of_the_tenant() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let _echo = running.attach("echo");
     let _other = running.attach("other");
     let mut client = running.client().await;
@@ -221,7 +221,7 @@ async fn a_push_config_is_for_a_task_of_the_tenant() {
 
 #[tokio::test]
 async fn the_extended_card_says_who_the_agent_is_and_where() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let _echo = running.attach("echo");
     let mut client = running.client().await;
     let asked = || json!({"tenant": "echo"});

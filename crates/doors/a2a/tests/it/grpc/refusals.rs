@@ -5,7 +5,7 @@ use jackfield_core::limits::Limits;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::grpc::harness::{Running, answer, details, refused, said, wrong_fields};
+use crate::grpc::harness::{A2aHub, answer, details, refused, said, wrong_fields};
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -15,7 +15,7 @@ fn reason(code: Code, reason: &str) -> (Code, String) {
 
 #[tokio::test]
 async fn an_unknown_task_is_not_found_by_any_operation() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let _echo = running.attach("echo");
     let mut client = running.client().await;
     let expected = reason(Code::NotFound, "TASK_NOT_FOUND");
@@ -49,7 +49,7 @@ async fn an_unknown_task_is_not_found_by_any_operation() {
 
 #[tokio::test]
 async fn an_unknown_tenant_is_not_found() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let _echo = running.attach("echo");
     let mut client = running
         .client()
@@ -75,7 +75,7 @@ async fn an_unknown_tenant_is_not_found() {
 
 #[tokio::test]
 async fn among_many_agents_the_tenant_has_to_be_named() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let _echo = running.attach("echo");
     let _other = running.attach("other");
     let mut asked = said("hello");
@@ -86,7 +86,7 @@ async fn among_many_agents_the_tenant_has_to_be_named() {
 
 #[tokio::test]
 async fn a_task_that_is_over_is_neither_cancelled_nor_continued() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let (answered, ()) = tokio::join!(client.send_message(said("hello")), answer(&mut echo, "hi"));
@@ -102,7 +102,7 @@ async fn a_task_that_is_over_is_neither_cancelled_nor_continued() {
 
 #[tokio::test]
 async fn only_version_1_0_is_spoken_in_this_package() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let expected = reason(Code::FailedPrecondition, "VERSION_NOT_SUPPORTED");
     for version in ["0.3", "99.0", "one"] {
         let mut client = running.client().await.with("a2a-version", version);
@@ -124,7 +124,7 @@ async fn only_version_1_0_is_spoken_in_this_package() {
 
 #[tokio::test]
 async fn a_field_that_is_wrong_is_named() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let _echo = running.attach("echo");
     let mut client = running.client().await;
     let with = |name: &str, value: Value| {
@@ -172,7 +172,7 @@ async fn a_field_that_is_wrong_is_named() {
 
 #[tokio::test]
 async fn a_hub_that_notifies_nobody_and_has_no_cards_says_so() {
-    let running = Running::start_bare().await;
+    let running = A2aHub::start_bare().await;
     let mut echo = running.attach("echo");
     let mut client = running
         .client()
@@ -192,9 +192,9 @@ async fn a_hub_that_notifies_nobody_and_has_no_cards_says_so() {
 
 #[tokio::test]
 async fn a_hub_that_wants_tokens_knows_the_caller_before_its_message() {
-    let running = Running::start_with(false, Limits::default()).await;
+    let running = A2aHub::start_with(false, Limits::default()).await;
     let ann = running.token("ann", &["agent:*"]).await;
-    let mut echo = running.attach_for(&running.bearer_of(&ann), "echo");
+    let mut echo = running.attach_for(&running.principal_of(&ann), "echo");
     let expected = reason(Code::Unauthenticated, "UNAUTHENTICATED");
     let mut nobody = running.client().await;
     assert_eq!(refused(nobody.send_message(said("hello")).await), expected);
@@ -233,7 +233,7 @@ async fn a_hub_that_wants_tokens_knows_the_caller_before_its_message() {
 
 /// The answer to bytes that no generated client would send: the HTTP status, and that of gRPC.
 async fn raw(
-    running: &Running,
+    running: &A2aHub,
     method: &str,
     kind: &str,
     body: &'static [u8],
@@ -252,7 +252,7 @@ async fn raw(
 
 #[tokio::test]
 async fn bytes_that_are_no_message_are_the_callers_mistake() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let refused = (StatusCode::OK, Some("3".to_owned()));
     let grpc = "application/grpc+proto";
     // A field that says it is longer than what follows.
@@ -269,7 +269,7 @@ async fn bytes_that_are_no_message_are_the_callers_mistake() {
 
 #[tokio::test]
 async fn what_is_no_grpc_is_not_answered_in_it() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let refused = (StatusCode::UNSUPPORTED_MEDIA_TYPE, None);
     assert_eq!(
         raw(&running, "GetTask", "application/json", b"{}").await,

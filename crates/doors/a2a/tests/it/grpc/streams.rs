@@ -3,11 +3,11 @@
 use jackfield_model::{End, Event};
 use serde_json::json;
 
-use crate::grpc::harness::{Client, Running, begun, refused, said};
+use crate::grpc::harness::{A2aHub, Client, begun, refused, said};
 
 #[tokio::test]
 async fn a_stream_begins_with_the_task_and_ends_with_its_state() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let mut stream = client.send_streaming_message(said("hello")).await.unwrap();
@@ -30,7 +30,7 @@ async fn a_stream_begins_with_the_task_and_ends_with_its_state() {
 
 #[tokio::test]
 async fn an_element_is_sent_as_soon_as_the_agent_says_it() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let mut stream = client.send_streaming_message(said("hello")).await.unwrap();
@@ -52,7 +52,7 @@ async fn an_element_is_sent_as_soon_as_the_agent_says_it() {
 
 #[tokio::test]
 async fn a_stream_that_its_reader_leaves_changes_nothing_at_the_task() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let mut stream = client.send_streaming_message(said("hello")).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_stream_that_its_reader_leaves_changes_nothing_at_the_task() {
 
 #[tokio::test]
 async fn all_readers_of_a_task_are_told_the_same() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let id = client.send_message(begun("hello")).await.unwrap()["task"]["id"].clone();
@@ -95,7 +95,7 @@ async fn all_readers_of_a_task_are_told_the_same() {
 
 #[tokio::test]
 async fn what_cannot_be_followed_is_refused_before_any_stream() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let mut echo = running.attach("echo");
     let mut client = running.client().await;
     let unknown = json!({"id": "00000000-0000-4000-8000-000000000000"});
@@ -123,16 +123,16 @@ async fn what_cannot_be_followed_is_refused_before_any_stream() {
 
 #[tokio::test]
 async fn a_revoked_token_ends_its_streams_and_what_it_waits_for_and_the_tasks_go_on() {
-    let running = Running::start().await;
+    let running = A2aHub::start().await;
     let ann = running.token("ann", &["agent:*"]).await;
-    let mut echo = running.attach_for(&running.bearer_of(&ann), "echo");
+    let mut echo = running.attach_for(&running.principal_of(&ann), "echo");
     let mut owner = bearer(&running, &ann).await;
     let expected = (tonic::Code::Unauthenticated, "UNAUTHENTICATED".to_owned());
     for way in ["stream", "subscribe", "send"] {
         let doomed = running.token("ann", &[]).await;
         let mut client = bearer(&running, &doomed).await;
         let revoke = async || {
-            let id = running.bearer_of(&doomed).grant.token.unwrap();
+            let id = running.principal_of(&doomed).grant.token.unwrap();
             assert!(running.hub.tokens().revoke(id).await.unwrap());
         };
         let serving = match way {
@@ -169,7 +169,7 @@ async fn a_revoked_token_ends_its_streams_and_what_it_waits_for_and_the_tasks_go
     }
 }
 
-async fn bearer(running: &Running, token: &str) -> Client {
+async fn bearer(running: &A2aHub, token: &str) -> Client {
     let client = running.client().await;
     client.with("authorization", format!("Bearer {token}"))
 }

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::official::{
     callers::{ALL, Binding, Caller},
-    harness::{ECHO, Running, answered, told},
+    harness::{A2aHub, ECHO, answered, told},
 };
 
 #[tokio::test]
 async fn agents_teams_and_workflows_are_one_and_a_slash_at_the_end_is_no_other_address() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     for base in [
         "/a2a/agents/echo",
@@ -40,7 +40,7 @@ async fn below_another_prefix_or_none_it_leaves_room_for_others() {
     for prefix in ["/one/two", ""] {
         let others = Router::new().route("/", get(async || "mine"));
         let others = others.route("/v1/other", get(async || "mine too"));
-        let hub = Running::start_at(prefix, others).await;
+        let hub = A2aHub::start_at(prefix, others).await;
         let mut agent = hub.attach("echo");
         let at_agent = format!("{prefix}/agents/echo");
         for binding in ALL {
@@ -68,7 +68,7 @@ async fn below_another_prefix_or_none_it_leaves_room_for_others() {
 
 #[tokio::test]
 async fn at_the_hubs_address_the_request_names_the_agent() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut echo = hub.attach("echo");
     let other = hub.attach("other");
     for binding in [Binding::Rpc10, Binding::Rest10] {
@@ -102,7 +102,7 @@ async fn at_the_hubs_address_the_request_names_the_agent() {
 
 #[tokio::test]
 async fn the_version_is_that_of_the_header_the_query_or_the_method() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     let old = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"x"}}"#;
     let new = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}"#;
@@ -134,7 +134,7 @@ async fn the_version_is_that_of_the_header_the_query_or_the_method() {
 
 #[tokio::test]
 async fn an_answer_of_rest_has_the_type_that_is_taken() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     for (accept, kind) in [
         (None, "application/a2a+json"),
@@ -156,7 +156,7 @@ async fn an_answer_of_rest_has_the_type_that_is_taken() {
 
 #[tokio::test]
 async fn ids_are_echoed_as_they_came() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     for id in ["7", "\"7\"", "1.50", "-3", "null"] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tasks/list","params":{{}}}}"#);
@@ -168,7 +168,7 @@ async fn ids_are_echoed_as_they_came() {
 
 #[tokio::test]
 async fn tasks_are_followed_by_get_as_well() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     for (binding, version) in [(Binding::Rest10, ""), (Binding::Rest03, "/v1")] {
         let caller = Caller::new(&hub, binding);
@@ -184,7 +184,7 @@ async fn tasks_are_followed_by_get_as_well() {
 
 #[tokio::test]
 async fn a_body_of_0_3_is_answered_in_the_form_that_it_has() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let path = format!("{ECHO}/v1/message:send");
     let plain = format!(r#"{{"message":{}}}"#, Binding::Rpc03.message("hi", ""));
@@ -206,7 +206,7 @@ async fn a_body_of_0_3_is_answered_in_the_form_that_it_has() {
 
 #[tokio::test]
 async fn in_the_form_of_grpc_what_is_not_said_does_not_wait() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let path = format!("{ECHO}/v1/message:send");
     let message = Binding::Rest03.message("hi", "");
@@ -223,7 +223,7 @@ async fn in_the_form_of_grpc_what_is_not_said_does_not_wait() {
 
 #[tokio::test]
 async fn a_body_of_0_3_may_be_flat_and_leave_out_the_role() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let path = format!("{ECHO}/v1/message:send");
     let message = r#"{"message_id":"m-1","content":[{"text":"hi"}]}"#;
@@ -241,7 +241,7 @@ async fn a_body_of_0_3_may_be_flat_and_leave_out_the_role() {
 
 #[tokio::test]
 async fn the_root_asks_for_credentials_where_programs_of_0_3_look_for_the_card() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     let (status, _) = hub.get("/v1/card").await;
     assert_eq!(status, 401);

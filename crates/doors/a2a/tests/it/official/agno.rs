@@ -3,7 +3,7 @@
 use jackfield_model::{Chunk, ChunkKind, Event};
 use serde_json::{Value, json};
 
-use crate::official::harness::{ECHO, Running, all_of, answer, answered, stream_of};
+use crate::official::harness::{A2aHub, ECHO, all_of, answer, answered, stream_of};
 
 fn envelope(method: &str, id: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":{id},"params":{params}}}"#)
@@ -23,7 +23,7 @@ fn at(path: &str) -> String {
 
 #[tokio::test]
 async fn a_message_is_answered_with_the_task_and_the_words_are_in_its_history() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let (path, body) = (at("message:send"), hello("message/send", ""));
     let ((status, answer), ()) =
@@ -44,7 +44,7 @@ async fn a_message_is_answered_with_the_task_and_the_words_are_in_its_history() 
 
 #[tokio::test]
 async fn who_does_not_wait_is_told_that_it_is_accepted_and_may_cancel() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let body = hello("message/send", r#","configuration":{"blocking":false}"#);
     let (status, answer) = hub.post(&at("message:send"), body).await;
@@ -61,7 +61,7 @@ async fn who_does_not_wait_is_told_that_it_is_accepted_and_may_cancel() {
 
 #[tokio::test]
 async fn a_stream_ends_with_the_task_and_its_words_are_messages() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let request = hub.request(&at("message:stream"), hello("message/stream", ""));
     let mut stream = stream_of(request).await;
@@ -110,7 +110,7 @@ async fn a_stream_ends_with_the_task_and_its_words_are_messages() {
 
 #[tokio::test]
 async fn refusals_are_details_with_a_status() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let agent = hub.attach("echo");
     let from_agent = hello("message/send", "").replace(r#""user""#, r#""agent""#);
     let unknown = envelope("tasks/get", "1", r#"{"id":"nothing"}"#);
@@ -159,7 +159,7 @@ async fn refusals_are_details_with_a_status() {
 
 #[tokio::test]
 async fn its_other_mode_sends_everything_to_the_address_with_a_slash() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let path = format!("{ECHO}/");
     let body = hello("message/send", "");

@@ -4,7 +4,7 @@ use jackfield_kit::testing::SseReader;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::official::harness::{ECHO, Running, json_of, stream_of, told};
+use crate::official::harness::{A2aHub, ECHO, json_of, stream_of, told};
 
 /// A binding in a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,13 +97,13 @@ impl Binding {
 
 /// Somebody who calls in a binding.
 pub(crate) struct Caller<'a> {
-    pub(crate) hub: &'a Running,
+    pub(crate) hub: &'a A2aHub,
     pub(crate) binding: Binding,
     pub(crate) base: &'a str,
 }
 
 impl<'a> Caller<'a> {
-    pub(crate) fn new(hub: &'a Running, binding: Binding) -> Self {
+    pub(crate) fn new(hub: &'a A2aHub, binding: Binding) -> Self {
         Self {
             hub,
             binding,

@@ -20,7 +20,7 @@ use jackfield_model::{AgentId, End, Message};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 
-use crate::official::harness::{Running, answer, told};
+use crate::official::harness::{A2aHub, answer, told};
 
 const SEND: &str = "/a2a/agents/far/message:send";
 
@@ -35,7 +35,7 @@ type Told = mpsc::Sender<(HeaderMap, Value)>;
 
 impl Far {
     /// Dialled by a hub, as `far`.
-    async fn dialled_by(hub: &Running, version: &str) -> Self {
+    async fn dialled_by(hub: &A2aHub, version: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let mut card = json!({
@@ -144,7 +144,7 @@ async fn a_dialled_server_is_told_all_that_was_asked_besides_the_message() {
         ("1.0", "a2a-extensions", "x-a2a-extensions"),
         ("0.3", "x-a2a-extensions", "a2a-extensions"),
     ] {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut far = Far::dialled_by(&hub, version).await;
         let said = hub
             .request(SEND, request("hi", &json!({})))
@@ -167,7 +167,7 @@ async fn a_dialled_server_is_told_all_that_was_asked_besides_the_message() {
 
 #[tokio::test]
 async fn for_callers_of_other_doors_the_hub_declares_what_the_card_requires() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut far = Far::dialled_by(&hub, "1.0").await;
     let target = AgentId::parse("far").unwrap();
     let request = Request::new(Principal::local(), "own", target, Message::text("hi"));
@@ -181,7 +181,7 @@ async fn for_callers_of_other_doors_the_hub_declares_what_the_card_requires() {
 
 #[tokio::test]
 async fn an_answer_stays_the_message_that_it_was_in_the_history_and_at_the_server() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut far = Far::dialled_by(&hub, "1.0").await;
     let say = |body: String| {
         let said = hub.request(SEND, body);
@@ -218,7 +218,7 @@ async fn an_answer_stays_the_message_that_it_was_in_the_history_and_at_the_serve
 
 #[tokio::test]
 async fn agents_of_other_doors_get_the_metadata_of_message_and_request_in_one() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("far");
     let said = hub.post(SEND, request("hi", &json!({})));
     let heard = async {
@@ -238,7 +238,7 @@ async fn agents_of_other_doors_get_the_metadata_of_message_and_request_in_one() 
 
 #[tokio::test]
 async fn the_card_of_a_dialled_agent_says_what_its_own_card_says() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _far = Far::dialled_by(&hub, "1.0").await;
     let (_, card) = hub.get("/a2a/agents/far/.well-known/agent-card.json").await;
     assert_eq!(card["documentationUrl"], "https://docs.example/far");

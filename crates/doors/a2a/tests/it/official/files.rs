@@ -6,7 +6,7 @@ use jackfield_model::{Artifact, End, Event, FileSource, Part};
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
-use crate::official::harness::{ECHO, Running, all_of, stream_of, told};
+use crate::official::harness::{A2aHub, ECHO, all_of, stream_of, told};
 
 const PYTHON: &str = "python-httpx/0.28.1";
 const NODE: &str = "node";
@@ -21,7 +21,7 @@ fn as_client(request: RequestBuilder, client: Option<&str>) -> RequestBuilder {
     }
 }
 
-fn send(hub: &Running, how: &str, client: Option<&str>, bytes: &str) -> RequestBuilder {
+fn send(hub: &A2aHub, how: &str, client: Option<&str>, bytes: &str) -> RequestBuilder {
     let body = format!(
         r#"{{"request":{{"messageId":"m-1","role":"ROLE_USER","content":[{{"file":{{"fileWithBytes":"{bytes}","mimeType":"a/b","name":"f"}}}}]}}}}"#
     );
@@ -62,7 +62,7 @@ fn bytes_in(parts: &Value) -> &str {
 
 #[tokio::test]
 async fn the_python_client_gets_bytes_in_base64_twice_and_others_once() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     for (once, twice) in FILES {
         for (client, bytes) in [(None, once), (Some(NODE), once), (Some(PYTHON), twice)] {
@@ -95,7 +95,7 @@ async fn the_python_client_gets_bytes_in_base64_twice_and_others_once() {
 
 #[tokio::test]
 async fn a_stream_has_the_bytes_as_its_client_does() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let (once, twice) = FILES[0];
     for (client, bytes) in [(NODE, once), (PYTHON, twice)] {
@@ -110,7 +110,7 @@ async fn a_stream_has_the_bytes_as_its_client_does() {
 
 #[tokio::test]
 async fn a_form_with_kinds_has_bytes_in_base64_once_for_every_client() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let (bytes, _) = FILES[1];
     let body = format!(

@@ -1,91 +1,71 @@
-//! A hub with this door on a port of its own, agents whose part the test plays, and callers that write their own JSON.
+//! The official protocol: JSON of the three bindings, and turns of the scripted agent.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use axum::Router;
 use jackfield_a2a::{A2aDoor, Cards, router, router_at};
 use jackfield_core::{
-    agent::Profile,
-    call::AgentHandle,
-    hub::Hub,
-    limits::Limits,
-    principal::{Principal, Scopes},
+    agent::Profile, call::AgentHandle, limits::Limits, principal::Principal,
     store::memory::MemoryStore,
-    token::TokenLookup,
 };
+pub(crate) use jackfield_kit::testing::answer_text as answer;
 use jackfield_kit::{
-    auth::Gatekeeper,
     outbound::{Outbound, OutboundRules},
-    server::{Server, ServerLimits},
-    tasks::Tasks,
-    testing::{Manner, SOON, Scripted, SseReader},
+    testing::{Scripted, SseReader, TestHub, TestSettings},
 };
-use jackfield_model::{Done, DoneState, End, Event, Owner};
+use jackfield_model::{Done, DoneState, End, Event};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
-use tokio::{net::TcpListener, task::JoinSet};
 
 /// The address of the agent that most tests call.
 pub(crate) const ECHO: &str = "/a2a/agents/echo";
 
-/// A hub with a server.
-pub(crate) struct Running {
-    pub(crate) addr: SocketAddr,
-    pub(crate) hub: Hub,
-    client: reqwest::Client,
-    _server: JoinSet<usize>,
+/// A hub with this door.
+pub(crate) struct A2aHub(TestHub);
+
+impl Deref for A2aHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.0
+    }
 }
 
-impl Running {
+impl A2aHub {
     /// As on loopback.
     pub(crate) async fn start() -> Self {
         Self::start_with(true, Limits::default()).await
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
-        Self::start_as(Arc::default(), trusts_everyone, limits, router).await
+        let settings = TestSettings {
+            limits,
+            trusts_everyone,
+            ..TestSettings::default()
+        };
+        Self::start_as(settings, router).await
     }
 
     /// On a store that another hub may have used before.
     pub(crate) async fn start_on(store: Arc<MemoryStore>) -> Self {
-        Self::start_as(store, true, Limits::default(), router).await
+        let settings = TestSettings {
+            store,
+            ..TestSettings::default()
+        };
+        Self::start_as(settings, router).await
     }
 
     /// As a part of somebody's server, below a prefix; `others` are the routes that it has besides.
     pub(crate) async fn start_at(prefix: &str, others: Router) -> Self {
         let app = |a2a| router_at(prefix, a2a).merge(others);
-        Self::start_as(Arc::default(), true, Limits::default(), app).await
+        Self::start_as(TestSettings::default(), app).await
     }
 
-    async fn start_as(
-        store: Arc<MemoryStore>,
-        trusts_everyone: bool,
-        limits: Limits,
-        app: impl FnOnce(A2aDoor) -> Router,
-    ) -> Self {
-        let hub = Hub::open(store, limits).await.unwrap();
-        let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let a2a = A2aDoor::new(hub.clone(), gatekeeper)
-            .with_cards(Cards::at("https://hub.example.com"))
-            .with_outbound(Outbound::new(&OutboundRules::default()).unwrap());
-        let app = app(a2a);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let mut server = JoinSet::new();
-        let limits = ServerLimits::from(hub.limits());
-        let serving = Server::new(vec![listener], app, Tasks::new()).with_limits(limits);
-        server.spawn(serving.run(SOON));
-        Self {
-            addr,
-            hub,
-            client: reqwest::Client::new(),
-            _server: server,
-        }
-    }
-
-    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.addr);
-        self.client.request(method, url).timeout(SOON)
+    async fn start_as(settings: TestSettings, app: impl FnOnce(A2aDoor) -> Router) -> Self {
+        let outbound = Outbound::new(&OutboundRules::default()).unwrap();
+        let cards = Cards::at("https://hub.example.com");
+        let furnished = |door: A2aDoor| app(door.with_cards(cards).with_outbound(outbound));
+        Self(crate::start(settings, furnished).await)
     }
 
     /// A request with a body of JSON.
@@ -104,43 +84,20 @@ impl Running {
         told(self.ask(Method::GET, path)).await
     }
 
-    pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> String {
-        let owner = Owner::parse(owner).unwrap();
-        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
-        let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
-        new.await.unwrap().secret
-    }
-
     /// Somebody who may register agents, as a token proved it.
     pub(crate) async fn owner(&self, name: &str) -> (Principal, String) {
         let token = self.token(name, &["agent:*"]).await;
-        match self.hub.tokens().look_up(&token) {
-            TokenLookup::Valid(principal) => (principal, token),
-            other => panic!("{other:?}"),
-        }
+        (self.principal_of(&token), token)
     }
 
     /// Takes a token back.
     pub(crate) async fn revoke(&self, token: &str) {
-        let TokenLookup::Valid(principal) = self.hub.tokens().look_up(token) else {
-            panic!("it is no good already");
-        };
-        let id = principal.grant.token.unwrap();
+        let id = self.principal_of(token).grant.token.unwrap();
         assert!(self.hub.tokens().revoke(id).await.unwrap());
     }
 
-    /// Attaches an agent of `local`.
-    pub(crate) fn attach(&self, id: &str) -> Scripted {
-        self.attach_as(&Principal::local(), id, Profile::default())
-    }
-
     pub(crate) fn attach_as(&self, owner: &Principal, id: &str, profile: Profile) -> Scripted {
-        let manner = Manner {
-            door: "local",
-            is_lively: true,
-            one_call_per_session: false,
-        };
-        Scripted::attach(&self.hub, owner, id, profile, manner)
+        self.agent(id).of(owner).profile(profile).attach()
     }
 
     /// How many requests were refused as malformed.
@@ -173,27 +130,17 @@ pub(crate) async fn json_of(response: Response) -> Value {
 
 /// Opens a stream; panics if it is refused.
 pub(crate) async fn stream_of(request: RequestBuilder) -> SseReader {
-    SseReader::of(request.send().await.unwrap()).await
+    SseReader::open(request).await
 }
 
 /// All that a stream still tells.
 pub(crate) async fn all_of(stream: &mut SseReader) -> Vec<Value> {
-    let mut all = Vec::new();
-    while let Some(event) = stream.next().await {
-        all.push(event.data);
-    }
-    all
+    stream.rest().await
 }
 
 /// Answers the next call of an agent with these words.
 pub(crate) async fn answered(agent: &mut Scripted, words: &str) {
     answer(agent.next_call().await, words);
-}
-
-/// Answers a call.
-pub(crate) fn answer(serving: AgentHandle, words: &str) {
-    serving.push(Event::text(words));
-    serving.finish(End::done());
 }
 
 /// Asks for more instead, which ends the turn.

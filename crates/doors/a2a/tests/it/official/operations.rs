@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::official::{
     callers::{ALL, Binding, Caller},
-    harness::{Running, all_of, answer, answered, ask_for_more},
+    harness::{A2aHub, all_of, answer, answered, ask_for_more},
 };
 
 /// The text of an artifact or message.
@@ -23,7 +23,7 @@ fn words(binding: Binding, holder: &Value) -> String {
 #[tokio::test]
 async fn a_message_is_answered_with_its_task() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let (body, ()) = tokio::join!(
@@ -51,7 +51,7 @@ async fn a_message_is_answered_with_its_task() {
 #[tokio::test]
 async fn a_task_is_looked_at_and_listed() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let (id, ()) = tokio::join!(
@@ -91,7 +91,7 @@ async fn a_task_is_looked_at_and_listed() {
 #[tokio::test]
 async fn a_task_is_cancelled_once() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let id = caller.begun(caller.send_only("work")).await;
@@ -128,7 +128,7 @@ fn element(binding: Binding, item: &Value) -> (String, Value) {
 #[tokio::test]
 async fn a_stream_tells_of_a_task_from_its_start_to_its_end() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let mut stream = caller.open(caller.stream("count")).await;
@@ -170,7 +170,7 @@ async fn a_stream_tells_of_a_task_from_its_start_to_its_end() {
 #[tokio::test]
 async fn a_reader_that_leaves_changes_nothing_and_another_follows_the_task() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let mut stream = caller.open(caller.stream("work")).await;
@@ -200,7 +200,7 @@ async fn a_reader_that_leaves_changes_nothing_and_another_follows_the_task() {
 #[tokio::test]
 async fn a_stream_that_ends_with_the_hub_says_that_the_task_goes_on() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let mut stream = caller.open(caller.stream("work")).await;
@@ -222,7 +222,7 @@ async fn a_stream_that_ends_with_the_hub_says_that_the_task_goes_on() {
 #[tokio::test]
 async fn a_reader_that_comes_back_goes_on_where_it_was() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let mut stream = caller.open(caller.stream("work")).await;
@@ -257,7 +257,7 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
 #[tokio::test]
 async fn a_task_that_waits_goes_on_with_the_next_message() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let ask = async { ask_for_more(agent.next_call().await, "which one?") };
@@ -283,7 +283,7 @@ async fn a_task_that_waits_goes_on_with_the_next_message() {
 #[tokio::test]
 async fn the_extended_card_is_shown_to_those_who_say_who_they_are() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let _agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let request = caller.card().header("Authorization", "Bearer whoever");

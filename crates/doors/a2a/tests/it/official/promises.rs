@@ -5,7 +5,7 @@ use jackfield_model::{Ask, AskKind, Event};
 use serde_json::{Value, json};
 
 use crate::official::harness::{
-    ECHO, Running, all_of, answer, answered, ask_for_more, stream_of, told,
+    A2aHub, ECHO, all_of, answer, answered, ask_for_more, stream_of, told,
 };
 
 /// A message of version 1.0 by REST.
@@ -25,7 +25,7 @@ const SEND: &str = "/a2a/agents/echo/message:send";
 
 #[tokio::test]
 async fn a_message_that_is_repeated_under_its_key_runs_once() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let keyed = |text: &str| {
         told(
@@ -55,7 +55,7 @@ async fn a_message_that_is_repeated_under_its_key_runs_once() {
 
 #[tokio::test]
 async fn a_message_that_finds_its_agent_gone_is_a_task_that_failed_and_can_be_looked_at() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     drop(hub.attach("echo"));
     let (status, sent) = hub.post(SEND, message("hello")).await;
     assert_eq!(
@@ -71,7 +71,7 @@ async fn a_message_that_finds_its_agent_gone_is_a_task_that_failed_and_can_be_lo
 
 #[tokio::test]
 async fn the_question_of_an_agent_that_waits_is_answered_by_the_next_message() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let asking = async {
         let serving = agent.next_call().await;
@@ -120,7 +120,7 @@ async fn the_question_of_an_agent_that_waits_is_answered_by_the_next_message() {
 
 #[tokio::test]
 async fn all_who_follow_a_task_are_told_the_same_through_its_turns_to_its_end() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let asking = async { ask_for_more(agent.next_call().await, "which one?") };
     let ((_, sent), ()) = tokio::join!(hub.post(SEND, message("book")), asking);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::official::{
     callers::{ALL, Binding, Caller},
-    harness::{Running, answered},
+    harness::{A2aHub, answered},
 };
 
 const URL: &str = "https://93.184.215.14/hook";
@@ -26,7 +26,7 @@ fn config(binding: Binding, named: &Value) -> &Value {
 #[tokio::test]
 async fn a_push_config_is_made_seen_listed_and_deleted() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let (task, ()) = tokio::join!(
@@ -70,7 +70,7 @@ async fn a_push_config_is_made_seen_listed_and_deleted() {
 #[tokio::test]
 async fn followers_of_other_protocols_are_not_listed_and_not_deleted() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let (task, ()) = tokio::join!(
@@ -106,7 +106,7 @@ async fn followers_of_other_protocols_are_not_listed_and_not_deleted() {
 #[tokio::test]
 async fn a_push_config_that_is_too_large_is_refused() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let (task, ()) = tokio::join!(
@@ -123,7 +123,7 @@ async fn a_push_config_that_is_too_large_is_refused() {
 
 #[tokio::test]
 async fn at_the_hubs_address_a_config_is_for_a_task_of_the_agent_that_it_names() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let _other = hub.attach("other");
     let caller = Caller::new(&hub, Binding::Rpc10);
@@ -187,7 +187,7 @@ async fn listed(caller: &Caller<'_>, task: &str) -> Vec<Value> {
 #[tokio::test]
 async fn nobody_is_notified_at_private_addresses() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let (task, ()) = tokio::join!(
@@ -204,7 +204,7 @@ async fn nobody_is_notified_at_private_addresses() {
 
 #[tokio::test]
 async fn configs_are_listed_page_by_page() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     for binding in [Binding::Rest10, Binding::Rest03] {
         let caller = Caller::new(&hub, binding);
@@ -242,7 +242,7 @@ async fn configs_are_listed_page_by_page() {
 
 #[tokio::test]
 async fn what_no_header_can_hold_is_refused_when_it_is_set() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let caller = Caller::new(&hub, Binding::Rest10);
     let (task, ()) = tokio::join!(

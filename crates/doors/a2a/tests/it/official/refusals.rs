@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::official::{
     callers::{ALL, Binding, Caller},
-    harness::{ECHO, Running, answered, told},
+    harness::{A2aHub, ECHO, answered, told},
 };
 
 use Binding::{Rest03, Rest10, Rpc03, Rpc10};
@@ -37,7 +37,7 @@ fn not_found(binding: Binding) -> (u16, i64, String) {
 
 #[tokio::test]
 async fn bad_params_name_their_field() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     for binding in ALL {
         let caller = Caller::new(&hub, binding);
@@ -67,7 +67,7 @@ async fn bad_params_name_their_field() {
 
 #[tokio::test]
 async fn a_message_that_is_none_is_refused_and_reaches_nobody() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let agent = hub.attach("echo");
     for binding in ALL {
         let caller = Caller::new(&hub, binding);
@@ -110,7 +110,7 @@ async fn a_message_that_is_none_is_refused_and_reaches_nobody() {
 
 #[tokio::test]
 async fn tasks_that_are_unknown_foreign_or_of_another_agent_look_the_same() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = A2aHub::start_with(false, Limits::default()).await;
     let (ann, token) = hub.owner("ann").await;
     let (_, stranger) = hub.owner("bob").await;
     let other = hub.token("eve", &["call:*"]).await;
@@ -155,7 +155,7 @@ async fn tasks_that_are_unknown_foreign_or_of_another_agent_look_the_same() {
 
 #[tokio::test]
 async fn a_finished_task_takes_no_message_and_has_nothing_to_follow() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     for binding in ALL {
         let caller = Caller::new(&hub, binding);
@@ -176,7 +176,7 @@ async fn a_finished_task_takes_no_message_and_has_nothing_to_follow() {
 
 #[tokio::test]
 async fn a_version_that_is_not_spoken_is_refused_before_the_params_are_read() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     let nonsense = r#"{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":[]}"#;
     for version in ["99.0", "1", "2.0", "one"] {
@@ -205,7 +205,7 @@ async fn a_version_that_is_not_spoken_is_refused_before_the_params_are_read() {
 
 #[tokio::test]
 async fn the_name_of_another_version_is_refused_with_the_right_name() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     for (version, method, right) in [
         ("1.0", "message/send", "SendMessage"),
@@ -230,7 +230,7 @@ async fn the_name_of_another_version_is_refused_with_the_right_name() {
 
 #[tokio::test]
 async fn an_envelope_that_is_none_is_refused_with_its_id_where_that_can_be_read() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let agent = hub.attach("echo");
     for (body, code, id) in [
         ("", -32700, Value::Null),
@@ -280,7 +280,7 @@ async fn an_envelope_that_is_none_is_refused_with_its_id_where_that_can_be_read(
 
 #[tokio::test]
 async fn a_body_of_another_type_is_refused() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let agent = hub.attach("echo");
     for binding in ALL {
         let caller = Caller::new(&hub, binding);
@@ -297,7 +297,7 @@ async fn a_body_of_another_type_is_refused() {
 
 #[tokio::test]
 async fn a_part_that_the_agent_does_not_take_is_refused() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let profile = Profile {
         input_modes: vec!["text/plain".into()],
         ..Profile::default()
@@ -324,7 +324,7 @@ async fn a_part_that_the_agent_does_not_take_is_refused() {
 
 #[tokio::test]
 async fn an_extension_that_the_agent_insists_on_has_to_be_declared() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let profile = Profile {
         extensions: vec![Extension {
             uri: "urn:x".into(),
@@ -352,7 +352,7 @@ async fn an_extension_that_the_agent_insists_on_has_to_be_declared() {
 
 #[tokio::test]
 async fn a_stream_that_cannot_be_is_refused_as_its_version_reads_it() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     for binding in ALL {
         let caller = Caller::new(&hub, binding);
@@ -379,7 +379,7 @@ async fn a_stream_that_cannot_be_is_refused_as_its_version_reads_it() {
 
 #[tokio::test]
 async fn strangers_are_asked_who_they_are() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = A2aHub::start_with(false, Limits::default()).await;
     let (ann, token) = hub.owner("ann").await;
     let mut agent = hub.attach_as(&ann, "echo", Profile::default());
     for binding in ALL {
@@ -404,7 +404,7 @@ async fn a_body_that_is_too_large_is_refused() {
         message: Size::kib(4),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = A2aHub::start_with(true, limits).await;
     let agent = hub.attach("echo");
     for binding in ALL {
         let caller = Caller::new(&hub, binding);
@@ -417,7 +417,7 @@ async fn a_body_that_is_too_large_is_refused() {
 
 #[tokio::test]
 async fn a_rest_body_that_is_no_json_is_refused() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let agent = hub.attach("echo");
     for (binding, version) in [(Rest10, ""), (Rest03, "/v1")] {
         let wanted = wanted(binding, -32700, [400, 400], "PARSE");
@@ -441,7 +441,7 @@ async fn a_rest_body_that_is_no_json_is_refused() {
 
 #[tokio::test]
 async fn other_methods_and_paths_are_refused_in_json() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     for (path, method, allowed) in [
         (ECHO.to_owned(), Method::GET, "POST"),
@@ -496,7 +496,7 @@ async fn other_methods_and_paths_are_refused_in_json() {
 
 #[tokio::test]
 async fn errors_look_alike_to_a_client_that_names_no_version() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     for (method, is_new) in [
         ("SendMessage", true),
@@ -517,7 +517,7 @@ async fn errors_look_alike_to_a_client_that_names_no_version() {
 
 #[tokio::test]
 async fn an_agent_that_is_not_there_is_not_found_and_the_id_is_echoed() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     for binding in ALL {
         let caller = Caller {
             base: "/a2a/agents/nobody",

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::official::{
     callers::{ALL, Binding, Caller},
-    harness::{ECHO, Running, all_of, answer, ask_for_more, stream_of, told},
+    harness::{A2aHub, ECHO, all_of, answer, ask_for_more, stream_of, told},
 };
 
 const WHY: &str = "the token was revoked or has expired; ask for a new one";
 
 /// A hub with an agent of ann's, a token of hers that stays good, and one that will not.
 struct Scene {
-    hub: Running,
+    hub: A2aHub,
     agent: Scripted,
     good: String,
     doomed: String,
@@ -22,7 +22,7 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Self {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let (ann, good) = hub.owner("ann").await;
         let agent = hub.attach_as(&ann, "echo", Profile::default());
         let doomed = hub.token("ann", &[]).await;

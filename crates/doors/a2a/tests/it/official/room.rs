@@ -4,9 +4,9 @@ use jackfield_core::{limits::Limits, principal::Principal, units::Size};
 use jackfield_model::{End, Event, Failure, Reason, TaskId};
 use serde_json::{Value, json};
 
-use crate::official::harness::{ECHO, Running};
+use crate::official::harness::{A2aHub, ECHO};
 
-async fn rpc(hub: &Running, method: &str, params: Value) -> Value {
+async fn rpc(hub: &A2aHub, method: &str, params: Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let (status, answer) = hub.post(ECHO, body.to_string()).await;
     assert_eq!(status, 200, "{answer}");
@@ -19,7 +19,7 @@ async fn a_task_without_room_is_refused_in_the_protocols_words_and_a_list_takes_
         answers_total: Size::mib(2),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = A2aHub::start_with(true, limits).await;
     let mut agent = hub.attach("echo");
     let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "go"}]});
     let mut tasks = Vec::new();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::official::{
     callers::{ALL, Binding, Caller},
-    harness::{Running, all_of},
+    harness::{A2aHub, all_of},
 };
 
 /// What an agent does with a call, and where that leaves the task.
@@ -100,7 +100,7 @@ fn said(task: &Value) -> Value {
 }
 
 /// Waits until what the agent did is written down: its end, or the first thing that it said.
-async fn settled(hub: &Running, id: &str, is_over: bool) {
+async fn settled(hub: &A2aHub, id: &str, is_over: bool) {
     let id = TaskId::parse(id).unwrap();
     let task = hub.hub.tasks().find(&Principal::local(), id).await;
     let task = task.unwrap();
@@ -128,7 +128,7 @@ async fn a_look_the_list_and_its_filters_say_the_same_of_every_state() {
         "rejected",
     ];
     for binding in [Binding::Rpc10, Binding::Rpc03] {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let mut open = Vec::new();
@@ -167,7 +167,7 @@ async fn a_look_the_list_and_its_filters_say_the_same_of_every_state() {
 #[tokio::test]
 async fn the_answer_and_the_stream_end_where_a_look_says_the_task_stands() {
     for (state, does, end) in ways() {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, Binding::Rpc10);
         let state = caller.binding.state(state);
@@ -197,7 +197,7 @@ async fn the_answer_and_the_stream_end_where_a_look_says_the_task_stands() {
 #[tokio::test]
 async fn a_task_that_waits_for_its_caller_says_so_whatever_the_agent_does_meanwhile() {
     for binding in ALL.into_iter().filter(|it| it.is_new()) {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let id = caller.begun(caller.send_only("hello")).await;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::official::{
     callers::{ALL, Binding, Caller},
-    harness::{ECHO, Running, all_of, answer, answered, told},
+    harness::{A2aHub, ECHO, all_of, answer, answered, told},
 };
 
 use Binding::{Rest03, Rest10, Rpc03, Rpc10};
@@ -28,7 +28,7 @@ fn field(binding: Binding, body: &Value) -> &Value {
 
 #[tokio::test]
 async fn an_empty_version_means_0_3_where_methods_of_1_0_do_not_exist() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let agent = hub.attach("echo");
     let call = |method: &str| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
     for method in ["SendMessage", "ListTasks"] {
@@ -53,7 +53,7 @@ async fn an_empty_version_means_0_3_where_methods_of_1_0_do_not_exist() {
 
 #[tokio::test]
 async fn messages_keep_to_the_spelling_of_their_version() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let agent = hub.attach("echo");
     let new = Rpc10.message("hi", "");
     let old = Rpc03.message("hi", "");
@@ -127,7 +127,7 @@ async fn messages_keep_to_the_spelling_of_their_version() {
 
 #[tokio::test]
 async fn a_request_without_an_id_is_not_run() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let agent = hub.attach("echo");
     for binding in [Rpc10, Rpc03] {
         let method = if binding.is_new() {
@@ -160,7 +160,7 @@ async fn a_request_without_an_id_is_not_run() {
 
 #[tokio::test]
 async fn a_stranger_gets_back_the_id_of_the_request_unless_that_is_large() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = A2aHub::start_with(false, Limits::default()).await;
     let _agent = hub.attach("echo");
     for binding in [Rpc10, Rpc03] {
         let caller = Caller::new(&hub, binding);
@@ -173,7 +173,7 @@ async fn a_stranger_gets_back_the_id_of_the_request_unless_that_is_large() {
 
 #[tokio::test]
 async fn errors_of_rest_are_of_the_protocols_own_type() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let _agent = hub.attach("echo");
     for (method, path) in [
         (Method::GET, "/tasks/none"),
@@ -204,7 +204,7 @@ async fn errors_of_rest_are_of_the_protocols_own_type() {
 
 #[tokio::test]
 async fn an_answer_says_which_of_the_declared_extensions_are_active() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let extension = |uri: &str| Extension {
         uri: uri.into(),
         ..Extension::default()
@@ -248,7 +248,7 @@ async fn an_answer_says_which_of_the_declared_extensions_are_active() {
 
 #[tokio::test]
 async fn a_streamed_reply_has_no_empty_parts() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     for binding in ALL {
         let caller = Caller::new(&hub, binding);
@@ -266,7 +266,7 @@ async fn a_streamed_reply_has_no_empty_parts() {
 #[tokio::test]
 async fn what_an_agent_ends_with_is_told_once() {
     for state in [DoneState::InputRequired, DoneState::Rejected] {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, Rpc10);
         let end = || {
@@ -298,7 +298,7 @@ async fn what_an_agent_ends_with_is_told_once() {
 
 #[tokio::test]
 async fn a_question_while_it_works_is_told_once() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("echo");
     let caller = Caller::new(&hub, Rpc10);
     let mut stream = caller.open(caller.stream("book")).await;
@@ -333,7 +333,7 @@ async fn says_a_word(agent: &mut jackfield_kit::testing::Scripted) {
 #[tokio::test]
 async fn a_bare_message_names_its_task_which_is_listed_like_any_other() {
     for binding in ALL {
-        let hub = Running::start().await;
+        let hub = A2aHub::start().await;
         let mut agent = hub.attach("echo");
         let caller = Caller::new(&hub, binding);
         let (body, ()) = tokio::join!(caller.ok(caller.send("hello")), says_a_word(&mut agent));

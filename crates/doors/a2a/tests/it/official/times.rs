@@ -9,7 +9,7 @@ use jackfield_model::{Ask, AskKind, Chunk, End, Event};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::official::harness::{ECHO, Running, stream_of};
+use crate::official::harness::{A2aHub, ECHO, stream_of};
 
 fn message(task: Option<&str>, text: &str) -> String {
     let mut message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]});
@@ -67,7 +67,7 @@ fn since(status: &Value) -> (&str, &str) {
 #[tokio::test]
 async fn updates_of_a_stream_carry_the_times_that_the_task_has() {
     let store = Arc::<MemoryStore>::default();
-    let hub = Running::start_on(store.clone()).await;
+    let hub = A2aHub::start_on(store.clone()).await;
     let mut agent = hub.attach("echo");
     let send = format!("{ECHO}/message:stream");
     let mut stream = stream_of(hub.request(&send, message(None, "book"))).await;
@@ -123,7 +123,7 @@ async fn updates_of_a_stream_carry_the_times_that_the_task_has() {
     // Whoever comes back hears the same, of this hub and of the next one.
     let all = [&working, &busy, &asked, &again, done];
     drop((agent, stream));
-    let next = Running::start_on(store).await;
+    let next = A2aHub::start_on(store).await;
     let _agent = next.attach("echo");
     for hub in [&hub, &next] {
         let from = first.id.as_ref().unwrap();

@@ -8,7 +8,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::remotes::harness::{Far, Near, id, nobody};
+use crate::remotes::{
+    far::{Far, nobody},
+    harness::{Near, id},
+};
 
 #[tokio::test]
 async fn an_added_server_is_an_agent_that_can_be_called() {

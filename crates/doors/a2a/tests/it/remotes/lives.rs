@@ -9,7 +9,11 @@ use jackfield_model::{End, Reason};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::remotes::harness::{Far, Near, StillClock, id, nobody};
+use crate::remotes::{
+    clock::StillClock,
+    far::{Far, nobody},
+    harness::{Near, id},
+};
 
 const FIVE_MINUTES: Duration = Duration::from_secs(5 * 60);
 /// Longer than any wait between two tries.

@@ -5,7 +5,7 @@ use jackfield_model::Owner;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::remotes::harness::{Far, Near};
+use crate::remotes::{far::Far, harness::Near};
 
 async fn token(near: &Near, owner: &str, scopes: &[&str]) -> String {
     let owner = Owner::parse(owner).unwrap();

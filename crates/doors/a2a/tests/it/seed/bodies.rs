@@ -6,7 +6,7 @@ use jackfield_core::{limits::Limits, units::Size};
 use reqwest::StatusCode;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::seed::harness::{Running, SEND, answered, changed, failed, read_until, soon};
+use crate::seed::harness::{A2aHub, SEND, answered, changed, failed, read_until, soon};
 
 const LIMIT: usize = 64 << 10;
 
@@ -25,7 +25,7 @@ fn body_of(length: usize) -> String {
 
 #[tokio::test]
 async fn a_body_at_the_limit_is_taken_and_one_beyond_it_is_413() {
-    let hub = Running::start_with(true, limits()).await;
+    let hub = A2aHub::start_with(true, limits()).await;
     let mut agent = hub.attach("my-agent");
     let (answer, call) = tokio::join!(hub.post(SEND, body_of(LIMIT)), answered(&mut agent, "ok"));
     assert_eq!(answer.0, StatusCode::OK);
@@ -39,7 +39,7 @@ async fn a_body_at_the_limit_is_taken_and_one_beyond_it_is_413() {
 
 #[tokio::test]
 async fn a_chunked_body_over_the_limit_is_413_although_no_header_tells_its_length() {
-    let hub = Running::start_with(true, limits()).await;
+    let hub = A2aHub::start_with(true, limits()).await;
     let _agent = hub.attach("my-agent");
     let mut socket = hub
         .raw(&format!(
@@ -61,7 +61,7 @@ async fn a_chunked_body_over_the_limit_is_413_although_no_header_tells_its_lengt
 
 #[tokio::test]
 async fn a_length_over_the_limit_is_413_before_the_body_comes() {
-    let hub = Running::start_with(true, limits()).await;
+    let hub = A2aHub::start_with(true, limits()).await;
     let length = LIMIT + 1;
     let mut socket = hub
         .raw(&format!(
@@ -74,7 +74,7 @@ async fn a_length_over_the_limit_is_413_before_the_body_comes() {
 
 #[tokio::test]
 async fn a_body_that_breaks_off_reaches_no_agent() {
-    let hub = Running::start_with(true, limits()).await;
+    let hub = A2aHub::start_with(true, limits()).await;
     let mut agent = hub.attach("my-agent");
     let half = &body_of(1000)[..500];
     let socket = hub

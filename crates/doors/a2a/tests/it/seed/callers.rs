@@ -5,12 +5,12 @@ use jackfield_model::{CallId, End, Event};
 use reqwest::StatusCode;
 
 use crate::seed::harness::{
-    CURL, Running, SEND, STREAM, Stream, answered, changed, error, failed, told,
+    A2aHub, CURL, SEND, STREAM, Stream, answered, changed, error, failed, told,
 };
 
 #[tokio::test]
 async fn away_from_loopback_only_a_token_is_somebody() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = A2aHub::start_with(false, Limits::default()).await;
     let ann = hub.owner("ann").await;
     let mut agent = hub.attach_for(&ann, "my-agent");
     for path in [SEND, STREAM] {
@@ -44,7 +44,7 @@ async fn away_from_loopback_only_a_token_is_somebody() {
 
 #[tokio::test]
 async fn a_foreign_agent_looks_like_none() {
-    let hub = Running::start_with(false, Limits::default()).await;
+    let hub = A2aHub::start_with(false, Limits::default()).await;
     let ann = hub.owner("ann").await;
     let agent = hub.attach_for(&ann, "my-agent");
     let token = hub.token("bob", &[]).await;
@@ -62,7 +62,7 @@ async fn a_foreign_agent_looks_like_none() {
 
 #[tokio::test]
 async fn a_revoked_token_ends_its_calls() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let ann = hub.owner("ann").await;
     let mut agent = hub.attach_for(&ann, "my-agent");
     for path in [SEND, STREAM] {
@@ -99,7 +99,7 @@ async fn a_revoked_token_ends_its_calls() {
 
 #[tokio::test]
 async fn a_call_that_is_made_for_another_ends_with_it() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let mut helper = hub.attach("helper");
     for by_header in [true, false] {
@@ -131,7 +131,7 @@ async fn a_call_that_is_made_for_another_ends_with_it() {
 
 #[tokio::test]
 async fn a_header_that_names_no_call_is_refused_and_a_trace_is_passed_on() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     for bad in ["no-id", "é"] {
         let request = hub.request(SEND, CURL).header("Jackfield-Call", bad);
@@ -154,7 +154,7 @@ async fn a_header_that_names_no_call_is_refused_and_a_trace_is_passed_on() {
 
 #[tokio::test]
 async fn the_response_names_the_call() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let answering = async {
         let serving = agent.next_call().await;

@@ -10,7 +10,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::seed::harness::{
-    CURL, PARTS, Running, SEND, STREAM, Stream, answered, changed, done, failed, read_until, soon,
+    A2aHub, CURL, PARTS, SEND, STREAM, Stream, answered, changed, done, failed, read_until, soon,
 };
 
 fn question() -> Ask {
@@ -30,7 +30,7 @@ const ASKED: &str = "the agent asked a question, which this interface cannot ans
 
 #[tokio::test]
 async fn failures_are_errors_with_the_codes_of_the_design() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     for (reason, status, code) in [
         (Reason::Agent("quota".into()), 502, -32603),
@@ -56,7 +56,7 @@ async fn failures_are_errors_with_the_codes_of_the_design() {
 
 #[tokio::test]
 async fn an_agent_that_goes_away_is_an_error() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let leaving = async {
         let serving = agent.next_call().await;
@@ -75,7 +75,7 @@ async fn too_many_calls_are_told() {
         pending_per_agent: 1,
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = A2aHub::start_with(true, limits).await;
     let mut agent = hub.attach("my-agent");
     let (_stream, _serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     for path in [SEND, STREAM] {
@@ -88,7 +88,7 @@ async fn too_many_calls_are_told() {
 
 #[tokio::test]
 async fn a_question_fails_the_task_with_its_words_and_is_cancelled_at_the_agent() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let asking = async {
         let serving = agent.next_call().await;
@@ -112,7 +112,7 @@ async fn a_question_fails_the_task_with_its_words_and_is_cancelled_at_the_agent(
 
 #[tokio::test]
 async fn a_question_ends_a_stream_with_an_error_and_is_cancelled_at_the_agent() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let (mut stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     serving.ask(question());
@@ -125,7 +125,7 @@ async fn a_question_ends_a_stream_with_an_error_and_is_cancelled_at_the_agent() 
 
 #[tokio::test]
 async fn an_approval_is_waited_for_since_the_owner_can_give_it() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let settings = Settings {
         approvals_to_caller: true,
@@ -158,7 +158,7 @@ async fn an_approval_is_waited_for_since_the_owner_can_give_it() {
 
 #[tokio::test]
 async fn a_hub_that_stops_tells_who_waits_and_who_comes() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let (mut stream, _serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     let stopping = async {
@@ -180,7 +180,7 @@ async fn a_hub_that_stops_tells_who_waits_and_who_comes() {
 
 #[tokio::test]
 async fn an_agent_that_ends_with_a_question_has_answered_and_one_that_refuses_has_failed() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let ended = |state, result: &str| {
         End::Done(Box::new(Done {
@@ -205,7 +205,7 @@ async fn an_agent_that_ends_with_a_question_has_answered_and_one_that_refuses_ha
 
 #[tokio::test]
 async fn a_call_that_somebody_cancels_is_a_cancelled_task() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let cancelling = async {
         let serving = agent.next_call().await;
@@ -231,7 +231,7 @@ async fn a_call_that_somebody_cancels_is_a_cancelled_task() {
 
 #[tokio::test]
 async fn a_caller_that_leaves_cancels_its_call_at_the_agent() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let (stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     drop(stream);
@@ -256,7 +256,7 @@ async fn an_answer_beyond_the_limit_fails_and_is_cancelled_at_the_agent() {
         message: Size::kib(1),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = A2aHub::start_with(true, limits).await;
     let mut agent = hub.attach("my-agent");
     let body = changed(PARTS, r#"[{"kind": "text", "text": "x"}]"#);
     let answering = async {

@@ -4,11 +4,11 @@ use jackfield_model::{FileSource, Json, Part};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::seed::harness::{CURL, PARTS, Running, SEND, STREAM, answered, changed};
+use crate::seed::harness::{A2aHub, CURL, PARTS, SEND, STREAM, answered, changed};
 
 #[tokio::test]
 async fn the_seeds_curl_command_is_answered_in_the_seeds_shape() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let (answer, call) = tokio::join!(
         hub.post(SEND, CURL),
@@ -56,7 +56,7 @@ async fn the_seeds_curl_command_is_answered_in_the_seeds_shape() {
 
 #[tokio::test]
 async fn the_seeds_kinds_of_parts_reach_the_agent() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     // As in the seed, but for the bytes, which are no base64 there.
     let parts = r#"[
@@ -115,7 +115,7 @@ async fn the_seeds_kinds_of_parts_reach_the_agent() {
 
 #[tokio::test]
 async fn the_seeds_error_is_the_seeds_error() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     for path in [SEND, STREAM] {
         let (status, body) = hub
             .post(path, changed(r#""agentId": "my-agent","#, ""))
@@ -135,7 +135,7 @@ async fn the_seeds_error_is_the_seeds_error() {
 
 #[tokio::test]
 async fn the_route_and_not_the_method_decides_how_the_answer_comes() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let body = changed("message/send", "message/stream");
     let ((status, _), _) = tokio::join!(hub.post(SEND, body), answered(&mut agent, "whole"));

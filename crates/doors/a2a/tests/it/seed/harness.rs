@@ -1,32 +1,15 @@
-//! A hub with this door on a port of its own, and agents whose part the test plays.
+//! The seed's interface: its bodies, copied, and its answers and streams.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
-use jackfield_a2a::{A2aDoor, router};
-use jackfield_core::{
-    agent::Profile,
-    call::Call,
-    hub::Hub,
-    limits::Limits,
-    principal::{Principal, Scopes},
-    store::memory::MemoryStore,
-    token::TokenLookup,
-};
-pub(crate) use jackfield_kit::testing::{Scripted, soon};
-use jackfield_kit::{
-    auth::Gatekeeper,
-    server::Server,
-    tasks::Tasks,
-    testing::{Manner, SOON, Sse, SseReader},
-};
-use jackfield_model::{Done, End, Event, Owner};
+use jackfield_a2a::router;
+use jackfield_core::{call::Call, limits::Limits, principal::Principal};
+pub(crate) use jackfield_kit::testing::{Scripted, read_until, soon};
+use jackfield_kit::testing::{Sse, SseReader, TestHub, TestSettings, answer_text, send_raw};
+use jackfield_model::{Done, End};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
+use tokio::net::TcpStream;
 
 /// The body of the seed's curl command, copied.
 pub(crate) const CURL: &str = r#"{
@@ -56,41 +39,30 @@ pub(crate) fn changed(from: &str, to: &str) -> String {
     CURL.replacen(from, to, 1)
 }
 
-/// A hub with a server.
-pub(crate) struct Running {
-    pub(crate) addr: SocketAddr,
-    pub(crate) hub: Hub,
-    client: reqwest::Client,
-    _server: JoinSet<usize>,
+/// A hub with this door.
+pub(crate) struct A2aHub(TestHub);
+
+impl Deref for A2aHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.0
+    }
 }
 
-impl Running {
+impl A2aHub {
     /// As on loopback.
     pub(crate) async fn start() -> Self {
         Self::start_with(true, Limits::default()).await
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
-        let hub = Hub::open(Arc::new(MemoryStore::default()), limits)
-            .await
-            .unwrap();
-        let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let app = router(A2aDoor::new(hub.clone(), gatekeeper));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let mut server = JoinSet::new();
-        server.spawn(Server::new(vec![listener], app, Tasks::new()).run(SOON));
-        Self {
-            addr,
-            hub,
-            client: reqwest::Client::new(),
-            _server: server,
-        }
-    }
-
-    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.addr);
-        self.client.request(method, url).timeout(SOON)
+        let settings = TestSettings {
+            limits,
+            trusts_everyone,
+            ..TestSettings::default()
+        };
+        Self(crate::start(settings, router).await)
     }
 
     /// A request as the seed's curl command makes it.
@@ -111,39 +83,13 @@ impl Running {
 
     /// A connection on which the test writes the bytes itself.
     pub(crate) async fn raw(&self, request: &str) -> TcpStream {
-        let mut socket = TcpStream::connect(self.addr).await.unwrap();
-        socket.write_all(request.as_bytes()).await.unwrap();
-        socket
-    }
-
-    pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> String {
-        let owner = Owner::parse(owner).unwrap();
-        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
-        let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
-        new.await.unwrap().secret
+        send_raw(self.addr, request).await
     }
 
     /// Somebody who may register agents, as a token proved it.
     pub(crate) async fn owner(&self, name: &str) -> Principal {
         let token = self.token(name, &["agent:*"]).await;
-        match self.hub.tokens().look_up(&token) {
-            TokenLookup::Valid(principal) => principal,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Attaches an agent of `local`.
-    pub(crate) fn attach(&self, id: &str) -> Scripted {
-        self.attach_for(&Principal::local(), id)
-    }
-
-    pub(crate) fn attach_for(&self, principal: &Principal, id: &str) -> Scripted {
-        let manner = Manner {
-            door: "local",
-            is_lively: true,
-            one_call_per_session: false,
-        };
-        Scripted::attach(&self.hub, principal, id, Profile::default(), manner)
+        self.principal_of(&token)
     }
 }
 
@@ -173,8 +119,7 @@ pub(crate) fn failed(id: impl Into<Value>, code: i64, message: &str, reason: &st
 pub(crate) async fn answered(agent: &mut Scripted, words: &str) -> Arc<Call> {
     let serving = agent.next_call().await;
     let call = serving.call().clone();
-    serving.push(Event::text(words));
-    serving.finish(End::done());
+    answer_text(serving, words);
     call
 }
 
@@ -191,7 +136,7 @@ pub(crate) struct Stream(pub(crate) SseReader);
 
 impl Stream {
     pub(crate) async fn of(request: RequestBuilder) -> Self {
-        Self(SseReader::of(request.send().await.unwrap()).await)
+        Self(SseReader::open(request).await)
     }
 
     /// The next event; none at the end.
@@ -209,20 +154,5 @@ impl Stream {
     /// Checks that nothing more comes.
     pub(crate) async fn ends(&mut self) {
         assert_eq!(self.next().await, None);
-    }
-}
-
-/// Reads a raw socket until the text is there.
-pub(crate) async fn read_until(socket: &mut TcpStream, wanted: &str) -> String {
-    let (mut text, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
-    loop {
-        let count = soon(socket.read(&mut buffer)).await.unwrap();
-        // What is wanted may lie across two reads.
-        let from = text.len().saturating_sub(wanted.len());
-        text.extend_from_slice(&buffer[..count]);
-        if String::from_utf8_lossy(&text[from..]).contains(wanted) {
-            return String::from_utf8(text).unwrap();
-        }
-        assert!(count > 0, "ended before {wanted:?}: {} bytes", text.len());
     }
 }

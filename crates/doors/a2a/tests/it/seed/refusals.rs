@@ -4,7 +4,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::seed::harness::{CURL, PARTS, Running, SEND, STREAM, answered, changed, error, told};
+use crate::seed::harness::{A2aHub, CURL, PARTS, SEND, STREAM, answered, changed, error, told};
 
 /// A body, and the status, code, id and message that it gets.
 type Row = (String, u16, i64, &'static str, String);
@@ -191,7 +191,7 @@ fn entities() -> Vec<Row> {
 
 #[tokio::test]
 async fn every_row_of_the_table_is_told_at_both_routes_and_reaches_no_agent() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let rows = [envelopes(), messages(), parts(), entities()].concat();
     for (body, status, code, id, message) in &rows {
@@ -216,7 +216,7 @@ async fn every_row_of_the_table_is_told_at_both_routes_and_reaches_no_agent() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_named_by_its_field() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let body = changed("\"text\": \"Hello!\"", "\"text\": 5");
     let (_, answer) = hub.post(SEND, body).await;
     let detail = "field \"params.message.parts[0].text\" must be a string";
@@ -228,7 +228,7 @@ async fn what_cannot_be_read_is_named_by_its_field() {
 
 #[tokio::test]
 async fn ids_are_echoed_in_the_type_they_came_in() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     for id in ["\"7\"", "7", "-1.50", "0"] {
         let body = changed("\"req-1\"", id);
@@ -246,7 +246,7 @@ async fn ids_are_echoed_in_the_type_they_came_in() {
 
 #[tokio::test]
 async fn only_json_is_read() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     for kind in ["text/plain", "application/x-www-form-urlencoded", "é", ""] {
         let request = hub.ask(Method::POST, SEND).body(CURL);
@@ -274,7 +274,7 @@ async fn only_json_is_read() {
 
 #[tokio::test]
 async fn other_methods_and_paths_are_refused_in_the_same_shape() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     for path in [SEND, STREAM] {
         for method in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS] {
             let response = hub.ask(method.clone(), path).send().await.unwrap();

@@ -4,7 +4,7 @@ use jackfield_model::{Artifact, Chunk, ChunkKind, Done, End, Event, File, FileSo
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::seed::harness::{CURL, Running, SEND, answered, changed, done};
+use crate::seed::harness::{A2aHub, CURL, SEND, answered, changed, done};
 
 fn file(name: &str, mime: Option<&str>, source: FileSource) -> File {
     File {
@@ -20,7 +20,7 @@ fn reply(body: &Value) -> &Value {
 
 #[tokio::test]
 async fn words_artifacts_and_attachments_become_parts_of_one_reply() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let answering = async {
         let serving = agent.next_call().await;
@@ -72,7 +72,7 @@ async fn words_artifacts_and_attachments_become_parts_of_one_reply() {
 
 #[tokio::test]
 async fn an_answer_that_only_the_end_gives_is_told() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     for (result, parts) in [
         (
@@ -90,7 +90,7 @@ async fn an_answer_that_only_the_end_gives_is_told() {
 
 #[tokio::test]
 async fn the_message_is_echoed_byte_for_byte_and_what_nobody_knows_is_carried() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let message = r#"{ "kind": "message", "messageId": "m", "role": "agent", "agentId": "my-agent", "taskId": "t",
         "parts": [ {"kind": "text", "text": "\u0048i", "metadata": {"x": 1}} ], "metadata": {"userId": "ann", "n": 1.50} }"#;
@@ -117,7 +117,7 @@ async fn the_message_is_echoed_byte_for_byte_and_what_nobody_knows_is_carried() 
 
 #[tokio::test]
 async fn a_new_conversation_is_told_so_that_it_can_go_on() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let body = changed(r#""contextId": "session-123","#, "");
     let ((_, first), call) = tokio::join!(hub.post(SEND, body.as_str()), answered(&mut agent, "x"));
@@ -133,7 +133,7 @@ async fn a_new_conversation_is_told_so_that_it_can_go_on() {
 
 #[tokio::test]
 async fn requests_with_the_same_ids_do_not_meet() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let answering = async {
         let (first, second) = (agent.next_call().await, agent.next_call().await);
@@ -151,7 +151,7 @@ async fn requests_with_the_same_ids_do_not_meet() {
 
 #[tokio::test]
 async fn agents_are_named_by_the_message_or_else_by_the_header() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut named = hub.attach("my-agent");
     let mut other = hub.attach("other");
     let request = hub.request(SEND, CURL).header("X-Agent-ID", "other");
@@ -167,7 +167,7 @@ async fn agents_are_named_by_the_message_or_else_by_the_header() {
 
 #[tokio::test]
 async fn a_uuid_names_its_agent_in_either_case() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let id = "0192f0c1-7b2a-7abc-8def-0123456789ab";
     let mut agent = hub.attach(id);
     let body = changed("my-agent", &id.to_uppercase());

@@ -4,7 +4,7 @@ use jackfield_core::{limits::Limits, pipe::Pushed, units::Size};
 use jackfield_model::{End, Event};
 use reqwest::StatusCode;
 
-use crate::seed::harness::{CURL, Running, SEND, STREAM, answered, changed, read_until, soon};
+use crate::seed::harness::{A2aHub, CURL, SEND, STREAM, answered, changed, read_until, soon};
 
 fn limits() -> Limits {
     Limits {
@@ -18,7 +18,7 @@ fn limits() -> Limits {
 
 #[tokio::test]
 async fn a_reader_that_does_not_read_fills_the_pipe_and_then_loses_the_call() {
-    let hub = Running::start_with(true, limits()).await;
+    let hub = A2aHub::start_with(true, limits()).await;
     let mut agent = hub.attach("my-agent");
     let mut other = hub.attach("other");
     let length = CURL.len();
@@ -51,7 +51,7 @@ async fn a_reader_that_does_not_read_fills_the_pipe_and_then_loses_the_call() {
 
 #[tokio::test]
 async fn a_reader_that_comes_back_in_time_misses_nothing() {
-    let hub = Running::start_with(true, limits()).await;
+    let hub = A2aHub::start_with(true, limits()).await;
     let mut agent = hub.attach("my-agent");
     let (mut stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     let text = "x".repeat(256 << 10);

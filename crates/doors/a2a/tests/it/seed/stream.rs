@@ -7,11 +7,11 @@ use jackfield_model::{
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::seed::harness::{CURL, Running, SEND, STREAM, changed, done, failed, soon};
+use crate::seed::harness::{A2aHub, CURL, SEND, STREAM, changed, done, failed, soon};
 
 #[tokio::test]
 async fn each_piece_arrives_before_the_next_is_said() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let (mut stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     let task = format!("task-{}", serving.call().id);
@@ -85,7 +85,7 @@ async fn each_piece_arrives_before_the_next_is_said() {
 
 #[tokio::test]
 async fn files_come_with_the_end() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let (mut stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     let file = |name: &str| File {
@@ -116,7 +116,7 @@ async fn files_come_with_the_end() {
 
 #[tokio::test]
 async fn a_call_that_cannot_begin_is_refused_without_a_stream() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     agent.leave();
     for path in [SEND, STREAM] {
@@ -129,7 +129,7 @@ async fn a_call_that_cannot_begin_is_refused_without_a_stream() {
 
 #[tokio::test]
 async fn a_failure_is_the_last_event_after_all_that_was_said() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     for (failure, code) in [
         (
@@ -163,7 +163,7 @@ async fn a_failure_is_the_last_event_after_all_that_was_said() {
 
 #[tokio::test]
 async fn an_agent_that_goes_away_is_told_in_the_stream() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let (mut stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     agent.leave();
@@ -179,7 +179,7 @@ async fn silence_is_filled_with_comments() {
         keepalive: Span::millis(10),
         ..Limits::default()
     };
-    let hub = Running::start_with(true, limits).await;
+    let hub = A2aHub::start_with(true, limits).await;
     let mut agent = hub.attach("my-agent");
     let (stream, serving) = tokio::join!(hub.stream(CURL), agent.next_call());
     let mut response = stream.0.response;
@@ -192,7 +192,7 @@ async fn silence_is_filled_with_comments() {
 
 #[tokio::test]
 async fn the_bytes_of_a_stream_are_those_of_the_original() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let opening = hub.request(STREAM, CURL).send();
     let answering = async { agent.next_call().await.finish(done("one\ntwo")) };
@@ -216,7 +216,7 @@ async fn the_bytes_of_a_stream_are_those_of_the_original() {
 
 #[tokio::test]
 async fn a_stream_without_a_context_tells_the_new_one_in_every_event() {
-    let hub = Running::start().await;
+    let hub = A2aHub::start().await;
     let mut agent = hub.attach("my-agent");
     let body = changed("session-123", "");
     let (mut stream, serving) = tokio::join!(hub.stream(body), agent.next_call());

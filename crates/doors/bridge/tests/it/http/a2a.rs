@@ -7,7 +7,7 @@ use jackfield_core::{
 use jackfield_model::{AgentId, End, Event, Failure, Owner, Reason};
 use serde_json::{Value, json};
 
-use crate::http::harness::{Running, chunk, done, error};
+use crate::http::harness::{BridgeHub, chunk, done, error};
 
 fn call(caller: &str, target: &str) -> Value {
     json!({"caller_agent_id": caller, "target_agent_id": target, "task_description": "Translate"})
@@ -15,7 +15,7 @@ fn call(caller: &str, target: &str) -> Value {
 
 #[tokio::test]
 async fn the_target_gets_a_message_of_its_caller_in_a_new_session() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut caller = hub.attach("bob");
     // It need not be online.
@@ -49,7 +49,7 @@ async fn the_target_gets_a_message_of_its_caller_in_a_new_session() {
 
 #[tokio::test]
 async fn a_caller_that_the_hub_does_not_know_is_an_agent_of_the_platforms() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.stream("/api/a2a/call", call("stranger", "amy")).await;
     let serving = amy.next_call().await;
@@ -62,9 +62,9 @@ async fn a_caller_that_the_hub_does_not_know_is_an_agent_of_the_platforms() {
 
 #[tokio::test]
 async fn an_agent_reaches_only_what_its_owner_may_call() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let ann = Principal::admin(Owner::parse("ann").unwrap());
-    let mut amy = hub.door.attach_as(&ann, "amy", "bridge");
+    let mut amy = hub.attach_as(&ann, "amy", "bridge");
     let _bob = hub.attach("bob");
     let (status, answer) = hub.post("/api/a2a/call", call("bob", "amy")).await;
     assert_eq!(
@@ -74,18 +74,14 @@ async fn an_agent_reaches_only_what_its_owner_may_call() {
     assert_eq!(answer["message"], "Target agent is not connected: amy");
     let id = AgentId::parse("amy").unwrap();
     let share = Some(Share::Everyone);
-    hub.door
-        .hub
-        .agents()
-        .change(&ann, &id, share, None)
-        .unwrap();
+    hub.hub.agents().change(&ann, &id, share, None).unwrap();
     let _stream = hub.stream("/api/a2a/call", call("bob", "amy")).await;
     amy.next_call().await.finish(done(""));
 }
 
 #[tokio::test]
 async fn a_target_that_is_away_is_404_and_bad_ids_are_400() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     amy.leave();
     for (caller, target, expected) in [
@@ -104,7 +100,7 @@ async fn a_target_that_is_away_is_404_and_bad_ids_are_400() {
 /// The original hub records such calls as completed.
 #[tokio::test]
 async fn a_call_that_fails_is_counted_as_failed() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.stream("/api/a2a/call", call("bob", "amy")).await;
     let serving = amy.next_call().await;
@@ -114,7 +110,7 @@ async fn a_call_that_fails_is_counted_as_failed() {
 
 #[tokio::test]
 async fn a_target_takes_as_many_calls_of_agents_as_it_was_set_to() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let _bob = hub.attach("bob");
     let id = AgentId::parse("amy").unwrap();
@@ -124,8 +120,7 @@ async fn a_target_takes_as_many_calls_of_agents_as_it_was_set_to() {
             calls_per_hour,
             ..Settings::default()
         };
-        hub.door
-            .hub
+        hub.hub
             .agents()
             .change(&Principal::local(), &id, None, Some(settings))
             .unwrap();

@@ -16,17 +16,17 @@ use serde_json::json;
 
 use crate::http::{
     callbacks::async_body,
-    harness::{Running, done, soon},
-    receiver::{Called, calling_back, lenient, strict},
+    harness::{BridgeHub, done, soon},
+    receiver::{CallbackReceiver, calling_back, lenient, strict},
 };
 
-async fn hub_with(rules: CallbackRules) -> Running {
-    Running::start_with(Arc::default(), Default::default(), calling_back(rules)).await
+async fn hub_with(rules: CallbackRules) -> BridgeHub {
+    BridgeHub::start_with(Arc::default(), Default::default(), calling_back(rules)).await
 }
 
 #[tokio::test]
 async fn a_callback_to_a_private_address_is_refused_at_once() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let hub = hub_with(strict()).await;
     let mut amy = hub.attach("amy");
     for url in [
@@ -71,7 +71,7 @@ async fn a_callback_to_a_private_address_is_refused_at_once() {
 
 #[tokio::test]
 async fn a_relative_callback_is_relative_to_the_base_and_cannot_lead_away_from_it() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let rules = CallbackRules {
         base: Some(format!("{}/platform/", called.origin())),
         ..strict()
@@ -121,7 +121,7 @@ impl HostResolver for Home {
     }
 }
 
-async fn hub_at_home() -> Running {
+async fn hub_at_home() -> BridgeHub {
     let home = Arc::new(Home::default());
     let outbound = Outbound::with_resolver(&OutboundRules::default(), home).unwrap();
     hub_with(CallbackRules {
@@ -154,14 +154,14 @@ async fn a_callback_to_a_name_with_a_private_address_is_refused_at_once() {
 
 #[tokio::test]
 async fn a_name_that_leads_to_a_private_address_later_is_given_up_with_the_remedy() {
-    let called = Called::start().await;
+    let called = CallbackReceiver::start().await;
     let hub = hub_at_home().await;
     let mut amy = hub.attach("amy");
     let url = format!("http://moving.example:{}/", called.port);
     let (status, _) = hub.post("/api/relay", async_body("r1", &url)).await;
     assert_eq!(status.as_u16(), 202);
     amy.next_call().await.finish(done("x"));
-    let callbacks = hub.door.hub.callbacks();
+    let callbacks = hub.hub.callbacks();
     let dead = soon(async {
         loop {
             if let Some(dead) = callbacks

@@ -3,11 +3,11 @@
 use jackfield_core::agent::Closing;
 use serde_json::json;
 
-use crate::http::harness::Running;
+use crate::http::harness::BridgeHub;
 
 #[tokio::test]
 async fn an_agent_that_never_connected_has_an_empty_status() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let (status, answer) = hub.get("/api/agents/nobody/status").await;
     assert_eq!(status.as_u16(), 200);
     let empty = json!({
@@ -19,7 +19,7 @@ async fn an_agent_that_never_connected_has_an_empty_status() {
 
 #[tokio::test]
 async fn an_agent_is_online_until_it_leaves_and_its_owner_is_told_as_long() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let (_, online) = hub.get("/api/agents/amy/status").await;
     assert_eq!(
@@ -39,7 +39,7 @@ async fn an_agent_is_online_until_it_leaves_and_its_owner_is_told_as_long() {
 
 #[tokio::test]
 async fn an_id_is_found_however_its_uuid_is_spelt() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let _agent = hub.attach("0192f0c1-7b2a-7abc-8def-0123456789ab");
     let (_, answer) = hub
         .get("/api/agents/0192F0C1-7B2A-7ABC-8DEF-0123456789AB/status")
@@ -49,7 +49,7 @@ async fn an_id_is_found_however_its_uuid_is_spelt() {
 
 #[tokio::test]
 async fn a_disconnect_closes_the_connection_as_if_the_token_were_revoked() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let body = json!({"agent_id": "amy"});
     let (status, answer) = hub.post("/api/disconnect", body.clone()).await;
@@ -68,7 +68,7 @@ async fn a_disconnect_closes_the_connection_as_if_the_token_were_revoked() {
 
 #[tokio::test]
 async fn a_token_that_nobody_uses_has_no_agents() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let _amy = hub.attach("amy");
     let (status, answer) = hub
         .post("/api/agents-by-token", json!({"token_hash": "00"}))

@@ -6,7 +6,7 @@ use jackfield_core::{limits::Limits, units::Size};
 use reqwest::Method;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::http::harness::{Running, SECRET, done, platform, read_until, soon};
+use crate::http::harness::{BridgeHub, SECRET, done, platform, read_until, soon};
 
 const LIMIT: usize = 5 << 20;
 
@@ -19,7 +19,7 @@ fn body_of(length: usize) -> String {
 
 #[tokio::test]
 async fn a_chunked_body_over_the_limit_is_413_although_no_header_tells_its_length() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let _amy = hub.attach("amy");
     let mut socket = hub
         .raw(&format!(
@@ -39,7 +39,7 @@ async fn a_chunked_body_over_the_limit_is_413_although_no_header_tells_its_lengt
 
 #[tokio::test]
 async fn a_length_over_the_limit_is_413_before_the_body_comes() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut socket = hub
         .raw(&format!(
             "POST /api/relay HTTP/1.1\r\nHost: x\r\nX-Platform-Secret: {SECRET}\r\nContent-Length: {}\r\n\r\n",
@@ -56,7 +56,7 @@ async fn the_limit_is_the_operators_to_choose() {
         relay_body: Size::kib(1),
         ..Limits::default()
     };
-    let hub = Running::start_with(Arc::default(), limits, platform()).await;
+    let hub = BridgeHub::start_with(Arc::default(), limits, platform()).await;
     for (length, expected) in [(1024, 404), (1025, 413)] {
         let body = Some(body_of(length));
         let (status, answer) = hub.checked(Method::POST, "/api/relay", body).await;
@@ -70,7 +70,7 @@ async fn the_limit_is_the_operators_to_choose() {
 
 #[tokio::test]
 async fn a_body_just_at_the_limit_is_taken() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let body = body_of(LIMIT);
     assert_eq!(body.len(), LIMIT);

@@ -17,16 +17,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::http::{
-    harness::{Running, SECRET, Stream, chunk, done, relay_body},
-    receiver::{Called, calling_back, lenient},
+    harness::{BridgeHub, SECRET, Stream, chunk, done, relay_body},
+    receiver::{CallbackReceiver, calling_back, lenient},
 };
 
-async fn hub_with(rules: CallbackRules) -> Running {
+async fn hub_with(rules: CallbackRules) -> BridgeHub {
     start(Arc::default(), rules).await
 }
 
-async fn start(store: Arc<MemoryStore>, rules: CallbackRules) -> Running {
-    Running::start_with(store, Default::default(), calling_back(rules)).await
+async fn start(store: Arc<MemoryStore>, rules: CallbackRules) -> BridgeHub {
+    BridgeHub::start_with(store, Default::default(), calling_back(rules)).await
 }
 
 /// The body of an async relay.
@@ -37,14 +37,14 @@ pub(crate) fn async_body(request: &str, url: &str) -> Value {
     body
 }
 
-async fn accepted(hub: &Running, body: Value) {
+async fn accepted(hub: &BridgeHub, body: Value) {
     let request = body["request_id"].clone();
     let (status, answer) = hub.post("/api/relay", body).await;
     assert_eq!(status.as_u16(), 202, "{answer}");
     assert_eq!(answer, json!({"accepted": true, "request_id": request}));
 }
 
-async fn status(hub: &Running, request: &str) -> Value {
+async fn status(hub: &BridgeHub, request: &str) -> Value {
     let path = format!("/api/task-status?agent_id=amy&request_id={request}");
     let (status, answer) = hub.get(&path).await;
     assert_eq!(status.as_u16(), 200, "{answer}");
@@ -52,8 +52,8 @@ async fn status(hub: &Running, request: &str) -> Value {
 }
 
 /// As the operator sees them.
-async fn undelivered(hub: &Running) -> Vec<OutboxRow> {
-    let callbacks = hub.door.hub.callbacks();
+async fn undelivered(hub: &BridgeHub) -> Vec<OutboxRow> {
+    let callbacks = hub.hub.callbacks();
     callbacks
         .list(&Principal::local(), false, 10)
         .await
@@ -61,7 +61,7 @@ async fn undelivered(hub: &Running) -> Vec<OutboxRow> {
 }
 
 /// The callback is settled after its answer was read, which nobody is told of: looks until it is.
-async fn settled(hub: &Running) -> Vec<(OutboxState, Option<String>)> {
+async fn settled(hub: &BridgeHub) -> Vec<(OutboxState, Option<String>)> {
     let rows = undelivered(hub).await;
     rows.into_iter()
         .map(|row| (row.state, row.last_error))
@@ -82,7 +82,7 @@ async fn wait_for<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
 
 #[tokio::test]
 async fn an_answer_is_called_back_with_the_fields_of_the_original_hub_and_a_signature() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let store = Arc::new(MemoryStore::default());
     let hub = start(store.clone(), lenient()).await;
     let mut amy = hub.attach("amy");
@@ -156,7 +156,7 @@ async fn an_answer_is_called_back_with_the_fields_of_the_original_hub_and_a_sign
 
 #[tokio::test]
 async fn a_failure_is_called_back_with_its_code() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let hub = hub_with(lenient()).await;
     let crash = End::Failed(Failure::new(Reason::Crashed, "claude died"));
     for (end, code, text) in [
@@ -199,7 +199,7 @@ async fn a_failure_is_called_back_with_its_code() {
 
 #[tokio::test]
 async fn a_callback_outlives_the_hub_that_could_not_deliver_it() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let store = Arc::new(MemoryStore::default());
     let hub = start(store.clone(), lenient()).await;
     let mut amy = hub.attach("amy");
@@ -221,7 +221,10 @@ async fn a_callback_outlives_the_hub_that_could_not_deliver_it() {
 
 #[tokio::test]
 async fn the_secret_is_shown_to_listed_origins_only() {
-    let (mut trusted, mut other) = (Called::start().await, Called::start().await);
+    let (mut trusted, mut other) = (
+        CallbackReceiver::start().await,
+        CallbackReceiver::start().await,
+    );
     let rules = CallbackRules {
         trusted_origins: vec![trusted.origin()],
         ..lenient()
@@ -256,7 +259,7 @@ async fn async_without_a_callback_streams_as_it_always_did() {
 
 #[tokio::test]
 async fn an_open_async_request_is_409_and_its_stream_can_be_read_meanwhile() {
-    let called = Called::start().await;
+    let called = CallbackReceiver::start().await;
     let hub = hub_with(lenient()).await;
     let mut amy = hub.attach("amy");
     accepted(&hub, async_body("r1", &called.origin())).await;
@@ -276,7 +279,7 @@ async fn an_open_async_request_is_409_and_its_stream_can_be_read_meanwhile() {
 
 #[tokio::test]
 async fn an_agent_of_which_nothing_is_kept_is_called_back_with_its_words_and_then_forgotten() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let store = Arc::new(MemoryStore::default());
     let hub = start(store.clone(), lenient()).await;
     let mut amy = hub.attach("amy");
@@ -285,8 +288,7 @@ async fn an_agent_of_which_nothing_is_kept_is_called_back_with_its_words_and_the
         store: Keep::None,
         ..Default::default()
     };
-    hub.door
-        .hub
+    hub.hub
         .agents()
         .change(&Principal::local(), &id, None, Some(settings))
         .unwrap();
@@ -311,7 +313,7 @@ async fn an_agent_of_which_nothing_is_kept_is_called_back_with_its_words_and_the
 
 #[tokio::test]
 async fn an_answer_that_is_a_question_is_called_back_and_the_reply_to_it_is_another_request() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let hub = hub_with(lenient()).await;
     let mut amy = hub.attach("amy");
     for (request, words) in [("r1", "which one?"), ("r2", "and how many?")] {
@@ -335,7 +337,7 @@ async fn an_answer_that_is_a_question_is_called_back_and_the_reply_to_it_is_anot
 
 #[tokio::test]
 async fn the_next_hub_finds_every_request_by_its_id() {
-    let mut called = Called::start().await;
+    let mut called = CallbackReceiver::start().await;
     let store = Arc::new(MemoryStore::default());
     let hub = start(store.clone(), lenient()).await;
     let mut amy = hub.attach("amy");

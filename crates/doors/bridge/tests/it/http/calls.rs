@@ -3,7 +3,7 @@
 use jackfield_model::Event;
 use serde_json::{Value, json};
 
-use crate::http::harness::{Running, chunk, done, error, relay_body};
+use crate::http::harness::{BridgeHub, chunk, done, error, relay_body};
 
 fn cancel(agent: &str, session: &str, request: Option<&str>) -> Value {
     let mut body = json!({"agent_id": agent, "session_id": session});
@@ -16,7 +16,7 @@ fn cancel(agent: &str, session: &str, request: Option<&str>) -> Value {
 /// Real agents that are cancelled say nothing more, and in the original hub the stream hung for ever.
 #[tokio::test]
 async fn a_cancel_reaches_the_agent_and_ends_the_stream() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.relay("amy", "r1").await;
     let call = amy.next_call().await;
@@ -37,7 +37,7 @@ async fn a_cancel_reaches_the_agent_and_ends_the_stream() {
 
 #[tokio::test]
 async fn a_cancel_without_a_request_ends_what_the_session_is_at() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut first = hub.relay("amy", "r1").await;
     let call = amy.next_call().await;
@@ -62,7 +62,7 @@ async fn a_cancel_without_a_request_ends_what_the_session_is_at() {
 
 #[tokio::test]
 async fn a_cancel_of_nothing_is_no_error_as_long_as_the_agent_is_there() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.relay("amy", "r1").await;
     let call = amy.next_call().await;
@@ -93,7 +93,7 @@ async fn a_cancel_of_nothing_is_no_error_as_long_as_the_agent_is_there() {
 /// Real agents would label the output of the first request with the id of the second.
 #[tokio::test]
 async fn two_requests_of_one_session_come_one_after_the_other() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut first = hub.relay("amy", "r1").await;
     let call = amy.next_call().await;

@@ -1,6 +1,6 @@
 //! Silence and its end, on a clock that the test owns: no sockets here.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{
     body::{Body, BodyDataStream},
@@ -13,15 +13,15 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use crate::http::harness::{Door, SECRET, done, platform, relay_body};
+use crate::http::harness::{BridgeHub, SECRET, done, relay_body};
 
 const KEEPALIVE: &str = "data: {\"type\":\"keepalive\"}\n\n";
 
-async fn door() -> Door {
-    Door::open(Arc::default(), Default::default(), platform()).await
+async fn door() -> BridgeHub {
+    BridgeHub::start().await
 }
 
-async fn relay(door: &Door, body: &Value) -> BodyDataStream {
+async fn relay(door: &BridgeHub, body: &Value) -> BodyDataStream {
     let request = Request::post("/api/relay")
         .header("x-platform-secret", SECRET)
         .body(Body::from(body.to_string()))

@@ -4,11 +4,11 @@ use jackfield_kit::testing::spec;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::http::harness::{Running, SPEC};
+use crate::http::harness::{BridgeHub, SPEC};
 
 #[tokio::test]
 async fn every_route_is_described_and_every_reference_leads_somewhere() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut routes = Vec::new();
     for (path, item) in SPEC["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -48,7 +48,7 @@ async fn every_route_is_described_and_every_reference_leads_somewhere() {
 
 #[tokio::test]
 async fn a_body_that_is_not_as_described_is_refused_by_field() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let _amy = hub.attach("amy");
     for (path, operation) in SPEC["paths"].as_object().unwrap() {
         let schema = &operation["post"]["requestBody"]["content"]["application/json"]["schema"];

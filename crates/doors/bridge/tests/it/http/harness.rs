@@ -1,93 +1,66 @@
-//! A hub with the bridge's API on a port of its own, and agents whose part the test plays. What the hub answers in JSON
-//! is checked against its own description.
+//! The relay's HTTP API: requests of the platform, whose answers are checked against the door's own description, and
+//! streams of relays.
 
 use std::{
-    net::SocketAddr,
+    ops::Deref,
     sync::{Arc, LazyLock},
-    time::Duration,
 };
 
-use axum::{Router, routing::get};
-use jackfield_bridge::{Bridge, DOOR, PlatformSettings, SharedSecret, router};
+use jackfield_bridge::{Bridge, PlatformSettings, SharedSecret};
 use jackfield_core::{
     agent::{Profile, Skill},
-    hub::Hub,
     limits::Limits,
     principal::Principal,
     store::memory::MemoryStore,
 };
-pub(crate) use jackfield_kit::testing::{Scripted, Sse, soon};
-use jackfield_kit::{
-    auth::{Gatekeeper, Ingress},
-    outbox::{CallbackKey, Courier},
-    server::Server,
-    tasks::Tasks,
-    testing::{CALLBACK_KEY, Manner, SOON, SseReader, spec},
-    upgrade::Upgrade,
-    ws_connection::{WsConnection, WsConnectionParts},
-};
+use jackfield_kit::testing::{Manner, SseReader, TestHub, TestSettings, json_of, send_raw, spec};
+pub(crate) use jackfield_kit::testing::{Scripted, Sse, read_until, soon};
 use jackfield_model::{Done, End};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
+use tokio::net::TcpStream;
 
-/// The platform's secret.
-pub(crate) const SECRET: &str = "hunter2";
+pub(crate) use crate::SECRET;
 
-/// A hub without a server.
-pub(crate) struct Door {
-    pub(crate) hub: Hub,
-    pub(crate) bridge: Arc<Bridge>,
-    pub(crate) tasks: Tasks,
-    _sweeper: JoinSet<()>,
+/// The platform of the tests.
+pub(crate) fn platform() -> PlatformSettings {
+    PlatformSettings {
+        secrets: SharedSecret::new(SECRET).into_iter().collect(),
+        ..PlatformSettings::default()
+    }
 }
 
-impl Door {
-    pub(crate) async fn open(
+/// A hub with this door.
+pub(crate) struct BridgeHub {
+    test: TestHub,
+    pub(crate) bridge: Arc<Bridge>,
+}
+
+impl Deref for BridgeHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.test
+    }
+}
+
+impl BridgeHub {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Arc::default(), Limits::default(), platform()).await
+    }
+
+    pub(crate) async fn start_with(
         store: Arc<MemoryStore>,
         limits: Limits,
         platform: PlatformSettings,
     ) -> Self {
-        let hub = Hub::open(store, limits).await.unwrap();
-        let tasks = Tasks::new();
-        let gatekeeper = Gatekeeper::new(hub.clone(), true);
-        let outbound = platform.callbacks.as_ref().map(|it| it.outbound.clone());
-        let bridge =
-            Bridge::with_platform(hub.clone(), gatekeeper, tasks.clone(), platform).unwrap();
-        if let Some(outbound) = outbound {
-            let courier = Courier::new(hub.clone(), outbound, CallbackKey::new(CALLBACK_KEY));
-            courier.with(bridge.clone()).start(&tasks);
-        }
-        let mut sweeper = JoinSet::new();
-        let swept = hub.clone();
-        sweeper.spawn(async move { swept.sweep_forever().await });
-        Self {
-            hub,
-            bridge,
-            tasks,
-            _sweeper: sweeper,
-        }
-    }
-
-    /// The way in for agents that are real.
-    fn sockets(&self) -> Router {
-        let (bridge, hub, tasks) = (self.bridge.clone(), self.hub.clone(), self.tasks.clone());
-        let take = move |upgrade: Upgrade| async move {
-            let parts = WsConnectionParts {
-                hub,
-                door: DOOR,
-                stop: tasks.stop_token().clone(),
-                peer: None,
-                token: None,
-                came: Ingress::Directly,
-            };
-            WsConnection::open(upgrade, &tasks, parts, move |line| bridge.run(line, None))
+        let settings = TestSettings {
+            store,
+            limits,
+            ..TestSettings::default()
         };
-        Router::new().route("/ws", get(take))
+        let (test, bridge) = crate::start(settings, platform).await;
+        Self { test, bridge }
     }
 
     /// Attaches an agent of `local`.
@@ -102,78 +75,20 @@ impl Door {
         door: &'static str,
     ) -> Scripted {
         let profile = Profile {
-            name: format!("Agent {id}"),
             agent_type: Some("claude".into()),
-            skills: vec![Skill {
-                id: "translation".into(),
-                ..Skill::default()
-            }],
             ..Profile::default()
+        };
+        let skill = Skill {
+            id: "translation".into(),
+            ..Skill::default()
         };
         let manner = Manner {
             door,
             is_lively: false,
             one_call_per_session: door == "bridge",
         };
-        Scripted::attach(&self.hub, principal, id, profile, manner)
-    }
-}
-
-/// The platform of the tests.
-pub(crate) fn platform() -> PlatformSettings {
-    PlatformSettings {
-        secrets: SharedSecret::new(SECRET).into_iter().collect(),
-        ..PlatformSettings::default()
-    }
-}
-
-/// A hub with a server.
-pub(crate) struct Running {
-    pub(crate) addr: SocketAddr,
-    pub(crate) door: Door,
-    pub(crate) client: reqwest::Client,
-    server: JoinSet<usize>,
-}
-
-impl Running {
-    pub(crate) async fn start() -> Self {
-        Self::start_with(Arc::default(), Limits::default(), platform()).await
-    }
-
-    pub(crate) async fn start_with(
-        store: Arc<MemoryStore>,
-        limits: Limits,
-        platform: PlatformSettings,
-    ) -> Self {
-        let door = Door::open(store, limits, platform).await;
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let mut server = JoinSet::new();
-        let app = router(door.bridge.clone()).0.merge(door.sockets());
-        server.spawn(Server::new(vec![listener], app, door.tasks.clone()).run(SOON));
-        Self {
-            addr,
-            door,
-            client: reqwest::Client::new(),
-            server,
-        }
-    }
-
-    /// Stops as the binary does.
-    pub(crate) async fn stop(mut self) {
-        self.door.hub.stop(Duration::ZERO).await;
-        self.door.tasks.stop_token().cancel();
-        soon(self.server.join_next()).await;
-    }
-
-    pub(crate) fn attach(&self, id: &str) -> Scripted {
-        self.door.attach(id)
-    }
-
-    /// A request without the secret.
-    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.addr);
-        self.client.request(method, url).timeout(SOON)
+        let agent = self.agent(id).of(principal).profile(profile);
+        agent.named(skill).manner(manner).attach()
     }
 
     /// A request of the platform's.
@@ -216,9 +131,7 @@ impl Running {
 
     /// A connection on which the test writes the bytes itself.
     pub(crate) async fn raw(&self, request: &str) -> TcpStream {
-        let mut socket = TcpStream::connect(self.addr).await.unwrap();
-        socket.write_all(request.as_bytes()).await.unwrap();
-        socket
+        send_raw(self.addr, request).await
     }
 }
 
@@ -249,29 +162,7 @@ pub(crate) fn relay_body(agent: &str, request: &str) -> Value {
 }
 
 pub(crate) async fn taken_apart(response: Response) -> (StatusCode, Value) {
-    let status = response.status();
-    let text = response.text().await.unwrap();
-    let body = match text.as_str() {
-        "" => Value::Null,
-        text => serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}")),
-    };
-    (status, body)
-}
-
-/// Reads a raw socket until the text is there.
-pub(crate) async fn read_until(socket: &mut TcpStream, wanted: &str) -> String {
-    let mut text = Vec::new();
-    while !String::from_utf8_lossy(&text).contains(wanted) {
-        let mut buffer = [0; 4096];
-        let count = soon(socket.read(&mut buffer)).await.unwrap();
-        assert!(
-            count > 0,
-            "ended before {wanted:?}: {}",
-            String::from_utf8_lossy(&text)
-        );
-        text.extend_from_slice(&buffer[..count]);
-    }
-    String::from_utf8(text).unwrap()
+    (response.status(), json_of(response).await)
 }
 
 /// The end of an answer that is repeated there.
@@ -287,7 +178,7 @@ pub(crate) struct Stream(SseReader);
 
 impl Stream {
     pub(crate) async fn of(request: RequestBuilder) -> Self {
-        Self(SseReader::of(request.send().await.unwrap()).await)
+        Self(SseReader::open(request).await)
     }
 
     /// The next event, which must be as described; none at the end.

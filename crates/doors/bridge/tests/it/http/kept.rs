@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::http::harness::{
-    Running, Scripted, Sse, Stream, chunk, done, error, platform, relay_body, soon, taken_apart,
+    BridgeHub, Scripted, Sse, Stream, chunk, done, error, platform, relay_body, soon, taken_apart,
 };
 
 fn kept_body(request: &str) -> Value {
@@ -17,11 +17,11 @@ fn kept_body(request: &str) -> Value {
     body
 }
 
-async fn keep(hub: &Running, request: &str) -> Stream {
+async fn keep(hub: &BridgeHub, request: &str) -> Stream {
     hub.stream("/api/relay", kept_body(request)).await
 }
 
-async fn resume(hub: &Running, request: &str, after: Option<&str>) -> Stream {
+async fn resume(hub: &BridgeHub, request: &str, after: Option<&str>) -> Stream {
     let path = format!("/api/relay/events?agent_id=amy&request_id={request}");
     let mut request = hub.platform(Method::GET, &path);
     if let Some(after) = after {
@@ -46,7 +46,7 @@ fn text(events: &[Sse]) -> String {
 
 #[tokio::test]
 async fn a_kept_stream_has_ids_and_tells_the_result() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = keep(&hub, "r1").await;
     let call = amy.next_call().await;
@@ -68,7 +68,7 @@ async fn a_kept_stream_has_ids_and_tells_the_result() {
 
 #[tokio::test]
 async fn a_lost_stream_goes_on_without_loss_or_repetition() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = keep(&hub, "r1").await;
     let call = amy.next_call().await;
@@ -114,7 +114,7 @@ async fn what_is_no_longer_there_is_told_as_a_gap() {
         task_ring: Size::kib(1),
         ..Limits::default()
     };
-    let hub = Running::start_with(Arc::default(), limits, platform()).await;
+    let hub = BridgeHub::start_with(Arc::default(), limits, platform()).await;
     let mut amy = hub.attach("amy");
     // Nothing of what it says is written down, so that only the ring remembers.
     let id = AgentId::parse("amy").unwrap();
@@ -122,8 +122,7 @@ async fn what_is_no_longer_there_is_told_as_a_gap() {
         store: jackfield_core::agent::Keep::None,
         ..Default::default()
     };
-    hub.door
-        .hub
+    hub.hub
         .agents()
         .change(&Principal::local(), &id, None, Some(settings))
         .unwrap();
@@ -148,7 +147,7 @@ async fn what_is_no_longer_there_is_told_as_a_gap() {
 
 #[tokio::test]
 async fn a_kept_relay_lives_on_without_its_reader_and_is_cancelled_by_the_platform() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     drop(keep(&hub, "r1").await);
     let call = amy.next_call().await;
@@ -164,12 +163,12 @@ async fn a_kept_relay_lives_on_without_its_reader_and_is_cancelled_by_the_platfo
 
 #[tokio::test]
 async fn only_the_platforms_own_requests_are_found() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let id = AgentId::parse("amy").unwrap();
     let mut theirs = Request::new(Principal::local(), "own", id, Message::text("hi"));
     theirs.request = Some("r1".parse().unwrap());
-    let _task = hub.door.hub.tasks().start(theirs).await.unwrap();
+    let _task = hub.hub.tasks().start(theirs).await.unwrap();
     let _call = amy.next_call().await;
     for path in ["/api/relay/events", "/api/task-status"] {
         let path = format!("{path}?agent_id=amy&request_id=r1");
@@ -186,12 +185,12 @@ async fn only_the_platforms_own_requests_are_found() {
 /// The agent knows the request by another id then.
 #[tokio::test]
 async fn an_id_that_somebody_else_has_open_at_the_agent_is_still_the_platforms_own() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let id = AgentId::parse("amy").unwrap();
     let mut theirs = Request::new(Principal::local(), "own", id, Message::text("hi"));
     theirs.request = Some("r1".parse().unwrap());
-    let _asking = hub.door.hub.calls().open(theirs).unwrap();
+    let _asking = hub.hub.calls().open(theirs).unwrap();
     let _first = amy.next_call().await;
     let mut stream = keep(&hub, "r1").await;
     let call = amy.next_call().await;
@@ -206,7 +205,7 @@ async fn an_id_that_somebody_else_has_open_at_the_agent_is_still_the_platforms_o
 
 #[tokio::test]
 async fn a_kept_relay_waits_for_its_agent_if_it_may() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy: Scripted = hub.attach("amy");
     amy.leave();
     for wait in [json!("1h"), json!(3600)] {
@@ -225,7 +224,7 @@ async fn a_kept_relay_waits_for_its_agent_if_it_may() {
 #[tokio::test]
 async fn a_stopping_hub_ends_kept_streams_and_the_next_one_goes_on() {
     let store = Arc::default();
-    let hub = Running::start_with(Arc::clone(&store), Limits::default(), platform()).await;
+    let hub = BridgeHub::start_with(Arc::clone(&store), Limits::default(), platform()).await;
     let mut amy = hub.attach("amy");
     amy.leave();
     let mut body = relay_body("amy", "r1");
@@ -236,7 +235,7 @@ async fn a_stopping_hub_ends_kept_streams_and_the_next_one_goes_on() {
         last
     });
     assert_eq!(stopping.await["code"], "agent_offline");
-    let hub = Running::start_with(store, Limits::default(), platform()).await;
+    let hub = BridgeHub::start_with(store, Limits::default(), platform()).await;
     let mut stream = resume(&hub, "r1", None).await;
     let mut amy = hub.attach("amy");
     let call = amy.next_call().await;

@@ -3,11 +3,11 @@
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::http::harness::{Running, taken_apart};
+use crate::http::harness::{BridgeHub, taken_apart};
 
 #[tokio::test]
 async fn with_the_secret_an_unknown_path_or_method_is_404() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     for (method, path) in [
         (Method::GET, "/api/relay"),
         (Method::PUT, "/api/relay"),
@@ -30,7 +30,7 @@ async fn with_the_secret_an_unknown_path_or_method_is_404() {
 
 #[tokio::test]
 async fn preflights_are_answered_without_the_secret() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     for path in [
         "/api/relay",
         "/api/nothing",
@@ -55,7 +55,7 @@ async fn preflights_are_answered_without_the_secret() {
 
 #[tokio::test]
 async fn health_is_for_everybody() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let response = hub.ask(Method::GET, "/health").send().await.unwrap();
     assert_eq!(
         taken_apart(response).await,

@@ -2,7 +2,7 @@
 
 use jackfield_bridge::{CallbackRules, PlatformSettings};
 use jackfield_kit::outbound::{Outbound, OutboundRules};
-pub(crate) use jackfield_kit::testing::Called;
+pub(crate) use jackfield_kit::testing::CallbackReceiver;
 
 use crate::http::harness::platform;
 

@@ -4,7 +4,7 @@ use jackfield_bridge::{PlatformSettings, SharedSecret};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::http::harness::{Running, SECRET, chunk, platform, relay_body, taken_apart};
+use crate::http::harness::{BridgeHub, SECRET, chunk, platform, relay_body, taken_apart};
 
 /// The body of a relay with some fields changed; `null` takes one away.
 fn relay(changes: &Value) -> Value {
@@ -18,7 +18,7 @@ fn relay(changes: &Value) -> Value {
     body
 }
 
-async fn check(hub: &Running, method: Method, path: &str, body: &Value, expected: (u16, &str)) {
+async fn check(hub: &BridgeHub, method: Method, path: &str, body: &Value, expected: (u16, &str)) {
     let text = match body {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
@@ -37,7 +37,7 @@ async fn check(hub: &Running, method: Method, path: &str, body: &Value, expected
 
 #[tokio::test]
 async fn what_is_wrong_with_a_relay_is_named() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let _amy = hub.attach("amy");
     for (changes, text) in [
         (
@@ -56,7 +56,7 @@ async fn what_is_wrong_with_a_relay_is_named() {
 
 #[tokio::test]
 async fn a_relay_is_judged_in_the_order_of_the_original_hub() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let _amy = hub.attach("amy");
     let mut gone = hub.attach("gone");
     gone.leave();
@@ -123,7 +123,7 @@ async fn a_relay_is_judged_in_the_order_of_the_original_hub() {
 
 #[tokio::test]
 async fn a_refusal_names_the_field() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let _amy = hub.attach("amy");
     for (changes, name) in [
         (json!({"agent_id": null}), "agent_id"),
@@ -148,7 +148,7 @@ async fn a_refusal_names_the_field() {
 
 #[tokio::test]
 async fn the_other_routes_have_the_codes_of_the_table() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let _amy = hub.attach("amy");
     let (get, post) = (Method::GET, Method::POST);
     let large = json!({"agent_id": "amy", "x": "x".repeat(5 << 20)});
@@ -264,13 +264,13 @@ async fn a_busy_agent_is_429_and_an_open_id_409() {
         pending_per_agent: 1,
         ..Default::default()
     };
-    let hub = Running::start_with(Default::default(), limits, platform()).await;
+    let hub = BridgeHub::start_with(Default::default(), limits, platform()).await;
     let mut amy = hub.attach("amy");
     let _first = hub.relay("amy", "r1").await;
     let _call = amy.next_call().await;
     let busy = relay_body("amy", "r2");
     check(&hub, Method::POST, "/api/relay", &busy, (429, "agent_busy")).await;
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut first = hub.relay("amy", "r1").await;
     let call = amy.next_call().await;
@@ -296,7 +296,7 @@ async fn a_busy_agent_is_429_and_an_open_id_409() {
 
 #[tokio::test]
 async fn without_the_secret_everything_below_api_is_401() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     for (method, path) in [
         (Method::POST, "/api/relay"),
         (Method::GET, "/api/relay"),
@@ -337,7 +337,7 @@ async fn without_the_secret_everything_below_api_is_401() {
 #[tokio::test]
 async fn a_secret_is_replaced_without_a_moment_in_which_none_counts() {
     let secret = |text| SharedSecret::new(text).unwrap();
-    let hub = Running::start_with(
+    let hub = BridgeHub::start_with(
         Default::default(),
         Default::default(),
         PlatformSettings::default(),
@@ -359,7 +359,7 @@ async fn a_secret_is_replaced_without_a_moment_in_which_none_counts() {
         (vec![secret("new")], 401, 200),
         (vec![], 401, 401),
     ] {
-        hub.door.bridge.set_secrets(secrets);
+        hub.bridge.set_secrets(secrets);
         assert_eq!((status("old").await, status("new").await), (old, new));
     }
 }

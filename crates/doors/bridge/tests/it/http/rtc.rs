@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::{WebSocketStream, client_async, tungstenite::Message};
 
-use crate::http::harness::{Running, soon};
+use crate::http::harness::{BridgeHub, soon};
 
 /// A connection whose frames the test writes itself.
 struct Agent(WebSocketStream<TcpStream>);
 
 impl Agent {
-    async fn register(hub: &Running, id: &str) -> Self {
+    async fn register(hub: &BridgeHub, id: &str) -> Self {
         let tcp = TcpStream::connect(hub.addr).await.unwrap();
         let url = format!("ws://{}/ws", hub.addr);
         let mut agent = Self(client_async(url, tcp).await.unwrap().0);
@@ -46,14 +46,14 @@ fn fetched(signals: &Value) -> (u16, Value) {
     (200, json!({"ok": true, "signals": signals}))
 }
 
-async fn post(hub: &Running, body: Value) -> (u16, Value) {
+async fn post(hub: &BridgeHub, body: Value) -> (u16, Value) {
     let (status, answer) = hub.post("/api/rtc-signal/amy", body).await;
     (status.as_u16(), answer)
 }
 
 #[tokio::test]
 async fn a_transfer_is_negotiated_between_an_http_caller_and_an_agent() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = Agent::register(&hub, "amy").await;
     let servers = json!([{"urls": ["turn:turn.example.com"], "username": "u", "credential": "c"}]);
     let offer = json!({
@@ -98,7 +98,7 @@ async fn a_transfer_is_negotiated_between_an_http_caller_and_an_agent() {
 
 #[tokio::test]
 async fn an_upload_is_announced_to_the_agent_as_it_was_written() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = Agent::register(&hub, "amy").await;
     let offer =
         r#"{"transfer_id":"t1","zip_size":5,"zip_sha256":"ab","file_count":1,"files":["ä.txt"]}"#;
@@ -115,8 +115,8 @@ async fn an_upload_is_announced_to_the_agent_as_it_was_written() {
 
 #[tokio::test]
 async fn a_signal_for_an_agent_that_is_away_or_of_another_door_is_404_but_a_poll_is_not() {
-    let hub = Running::start().await;
-    let _parrot = hub.door.attach_as(
+    let hub = BridgeHub::start().await;
+    let _parrot = hub.attach_as(
         &jackfield_core::principal::Principal::local(),
         "parrot",
         "agora",

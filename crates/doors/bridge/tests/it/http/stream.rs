@@ -7,7 +7,7 @@ use jackfield_model::{
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 
-use crate::http::harness::{Running, SECRET, chunk, done, error, read_until, relay_body, soon};
+use crate::http::harness::{BridgeHub, SECRET, chunk, done, error, read_until, relay_body, soon};
 
 /// What was sent in HTTP chunks, without their lengths.
 fn dechunked(mut text: &str) -> String {
@@ -25,7 +25,7 @@ fn dechunked(mut text: &str) -> String {
 
 #[tokio::test]
 async fn the_bytes_are_those_of_the_original_hub() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let body = relay_body("amy", "r1").to_string();
     let mut socket = hub
@@ -89,7 +89,7 @@ async fn the_bytes_are_those_of_the_original_hub() {
 
 #[tokio::test]
 async fn an_answer_that_comes_only_with_the_end_is_told_before_it() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     for (said, heard) in [
         (None, vec![chunk("all"), json!({"type": "done"})]),
@@ -112,7 +112,7 @@ async fn an_answer_that_comes_only_with_the_end_is_told_before_it() {
 
 #[tokio::test]
 async fn what_the_platform_says_reaches_the_agent() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut body = relay_body("amy", "r1");
     body["content"] = json!("What is this?");
@@ -145,7 +145,7 @@ async fn what_the_platform_says_reaches_the_agent() {
 
 #[tokio::test]
 async fn failures_come_with_the_codes_of_the_protocol() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     for (reason, text, expected) in [
         (
@@ -176,7 +176,7 @@ async fn failures_come_with_the_codes_of_the_protocol() {
 
 #[tokio::test]
 async fn an_agent_that_leaves_ends_its_relays() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.relay("amy", "r1").await;
     let call = amy.next_call().await;
@@ -189,7 +189,7 @@ async fn an_agent_that_leaves_ends_its_relays() {
 /// In the original hub, the heartbeats of the new connection kept them open for ever.
 #[tokio::test]
 async fn a_newer_connection_ends_the_relays_of_the_older_one() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut old = hub.attach("amy");
     let mut stream = hub.relay("amy", "r1").await;
     let _call = old.next_call().await;
@@ -205,7 +205,7 @@ async fn a_newer_connection_ends_the_relays_of_the_older_one() {
 /// The original hub noticed it only when it next wrote something.
 #[tokio::test]
 async fn a_reader_that_hangs_up_cancels_the_call_at_the_agent() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.relay("amy", "r1").await;
     let call = amy.next_call().await;
@@ -217,7 +217,7 @@ async fn a_reader_that_hangs_up_cancels_the_call_at_the_agent() {
 
 #[tokio::test]
 async fn a_stopping_hub_tells_its_readers() {
-    let hub = Running::start().await;
+    let hub = BridgeHub::start().await;
     let mut amy = hub.attach("amy");
     let mut stream = hub.relay("amy", "r1").await;
     let _call = amy.next_call().await;

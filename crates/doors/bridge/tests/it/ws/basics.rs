@@ -1,10 +1,8 @@
 //! What a client of the seed meets: registering, messages and answers, calls, replacement, signals.
 
-use futures_util::SinkExt as _;
 use jackfield_core::{call::Reply, principal::Principal};
 use jackfield_model::{ChunkKind, DoneState, End, Event, Reason};
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::Message;
 
 use crate::ws::{
     files::{offer, offers},
@@ -13,7 +11,7 @@ use crate::ws::{
 
 #[tokio::test]
 async fn both_versions_are_welcome_as_text_and_as_number() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     for (n, version) in [json!("1"), json!(1), json!("2"), json!(2)]
         .into_iter()
         .enumerate()
@@ -30,7 +28,7 @@ async fn both_versions_are_welcome_as_text_and_as_number() {
 
 #[tokio::test]
 async fn whoever_does_not_register_properly_is_told_and_closed() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let cases = [
         ("{".to_owned(), "Invalid JSON", "Invalid JSON"),
         (
@@ -51,7 +49,7 @@ async fn whoever_does_not_register_properly_is_told_and_closed() {
     ];
     for (text, error, reason) in cases {
         let mut agent = door.connect("a").await;
-        agent.0.send(Message::text(text)).await.unwrap();
+        agent.send_text(text).await;
         assert_eq!(
             agent.frame().await,
             json!({"type": "registered", "status": "error", "error": error})
@@ -62,7 +60,7 @@ async fn whoever_does_not_register_properly_is_told_and_closed() {
 
 #[tokio::test]
 async fn a_message_reaches_the_agent_and_its_chunks_come_back_with_their_kinds() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     let mut replies = door.call("a", "r-1", "User's question here");
     assert_eq!(
@@ -116,7 +114,7 @@ async fn a_message_reaches_the_agent_and_its_chunks_come_back_with_their_kinds()
 
 #[tokio::test]
 async fn an_agents_error_keeps_its_code_and_a_lost_caller_cancels() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     let mut replies = door.call("a", "r-1", "one");
     agent.frame().await;
@@ -136,7 +134,7 @@ async fn an_agents_error_keeps_its_code_and_a_lost_caller_cancels() {
 
 #[tokio::test]
 async fn agents_of_one_session_get_one_request_at_a_time() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     let (_one, _two) = (door.call("a", "r-1", "one"), door.call("a", "r-2", "two"));
     assert_eq!(agent.frame().await["request_id"], "r-1");
@@ -154,7 +152,7 @@ async fn agents_of_one_session_get_one_request_at_a_time() {
 
 #[tokio::test]
 async fn agents_find_and_call_each_other() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, mut two) = (door.agent("one").await, door.agent("two").await);
     one.send(json!({"type": "discover_agents", "capability": "translation", "limit": 5}))
         .await;
@@ -188,7 +186,7 @@ async fn agents_find_and_call_each_other() {
 
 #[tokio::test]
 async fn a_newer_connection_takes_over_and_the_calls_of_the_old_one_fail() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut old = door.agent("a").await;
     let mut replies = door.call("a", "r-1", "hi");
     old.frame().await;
@@ -204,7 +202,7 @@ async fn a_newer_connection_takes_over_and_the_calls_of_the_old_one_fail() {
 
 #[tokio::test]
 async fn signals_reach_the_other_agent_with_the_sender_stamped() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, mut two) = (door.agent("one").await, door.agent("two").await);
     let caller = Principal::local().as_agent("one".parse().unwrap());
     offers(&door, &mut two, "two", &caller, &offer("t", 5)).await;
@@ -218,7 +216,7 @@ async fn signals_reach_the_other_agent_with_the_sender_stamped() {
 
 #[tokio::test]
 async fn the_offer_of_a_transfer_reaches_the_reader_of_a_relay() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     let body = json!({"agent_id": "a", "session_id": "s-1", "request_id": "r-1", "content": "hi", "with_files": true});
     let relay = reqwest::Client::new()
@@ -244,7 +242,7 @@ async fn the_offer_of_a_transfer_reaches_the_reader_of_a_relay() {
 
 #[tokio::test]
 async fn what_an_agent_says_of_itself_besides_is_in_its_profile() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let with = |id: &str, profile: Value| {
         let mut frame = register_with(id, &Value::Null);
         frame["profile"] = profile;
@@ -311,7 +309,7 @@ async fn what_an_agent_says_of_itself_besides_is_in_its_profile() {
 
 #[tokio::test]
 async fn the_state_of_a_done_says_how_the_turn_ends() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     for (state, ends, is_message) in [
         (json!(null), DoneState::Completed, false),

@@ -38,7 +38,7 @@ fn read() -> Vec<Value> {
 
 #[tokio::test]
 async fn the_offer_of_a_transfer_reaches_the_caller() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, mut two) = (door.agent("one").await, door.agent("two").await);
     one.send(call_agent("two", "c-1")).await;
     two.frame().await;
@@ -53,7 +53,7 @@ async fn cut_after_any_frame_of_a_reply_the_caller_reads_each_of_them_once() {
     let last = read().len();
     for seen in 0..=last {
         for written in seen..=last {
-            let door = Door::open().await;
+            let door = BridgeHub::open().await;
             let (mut one, token) = door.resumable("one").await;
             let mut two = door.agent("two").await;
             one.send(call_agent("two", "c-1")).await;
@@ -86,7 +86,7 @@ async fn cut_after_any_frame_of_a_reply_the_caller_reads_each_of_them_once() {
 
 #[tokio::test]
 async fn what_is_repeated_comes_before_what_is_new_however_much_there_is_to_write() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (one, token) = door.resumable("one").await;
     let mut one = one;
     let mut two = door.agent("two").await;
@@ -118,7 +118,7 @@ async fn what_is_repeated_comes_before_what_is_new_however_much_there_is_to_writ
 
 #[tokio::test]
 async fn to_an_agent_that_does_not_count_nothing_is_repeated() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, token) = door.resumable("one").await;
     let mut two = door.agent("two").await;
     one.send(call_agent("two", "c-1")).await;
@@ -139,7 +139,7 @@ async fn to_an_agent_that_does_not_count_nothing_is_repeated() {
 
 #[tokio::test]
 async fn a_connection_that_looks_alive_hands_its_calls_on() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut old, token) = door.resumable("one").await;
     let mut two = door.agent("two").await;
     old.send(call_agent("two", "c-1")).await;
@@ -157,7 +157,7 @@ async fn a_connection_that_looks_alive_hands_its_calls_on() {
 
 #[tokio::test]
 async fn a_call_that_the_hub_never_got_fails_and_one_that_the_agent_forgot_is_cancelled() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, token) = door.resumable("one").await;
     let mut two = door.agent("two").await;
     one.send(call_agent("two", "c-1")).await;
@@ -188,7 +188,7 @@ async fn a_call_that_the_hub_never_got_fails_and_one_that_the_agent_forgot_is_ca
 #[tokio::test]
 async fn a_count_that_cannot_be_ends_the_call() {
     for count in [1, u64::MAX] {
-        let door = Door::open().await;
+        let door = BridgeHub::open().await;
         let (mut one, token) = door.resumable("one").await;
         let mut two = door.agent("two").await;
         one.send(call_agent("two", "c-1")).await;
@@ -203,7 +203,7 @@ async fn a_count_that_cannot_be_ends_the_call() {
 
 #[tokio::test]
 async fn a_reply_of_which_too_much_is_lost_fails_instead_of_having_a_hole() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, token) = door.resumable("one").await;
     let mut two = door.agent("two").await;
     one.send(call_agent("two", "c-1")).await;
@@ -224,7 +224,7 @@ async fn a_reply_of_which_too_much_is_lost_fails_instead_of_having_a_hole() {
 
 #[tokio::test]
 async fn a_refusal_that_was_lost_is_said_again() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, token) = door.resumable("one").await;
     one.send(call_agent("nobody", "c-1")).await;
     one.is_written_to().await;
@@ -244,7 +244,7 @@ async fn a_refusal_that_was_lost_is_said_again() {
 
 #[tokio::test]
 async fn a_program_that_comes_anew_cancels_what_the_one_before_called() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     for is_cut in [true, false] {
         let (mut one, _) = door.resumable("one").await;
         let mut two = door.agent("two").await;

@@ -9,7 +9,7 @@ use crate::ws::harness::*;
 
 #[tokio::test]
 async fn frames_about_requests_that_are_not_the_agents_are_counted_and_ignored() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, mut two) = (door.agent("one").await, door.agent("two").await);
     let replies = door.call("one", "r-1", "hi");
     one.frame().await;
@@ -37,7 +37,7 @@ async fn frames_about_requests_that_are_not_the_agents_are_counted_and_ignored()
 
 #[tokio::test]
 async fn numbered_frames_about_requests_that_were_never_the_agents_are_counted_too() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     agent
         .send_all([chunk("r-9", 1, "x"), done("r-9", 2), done("r-9", 2)])
@@ -56,7 +56,7 @@ async fn numbered_frames_about_requests_that_were_never_the_agents_are_counted_t
 
 #[tokio::test]
 async fn a_heartbeat_keeps_no_call_alive_past_its_limit() {
-    let door = Door::open_with(Limits {
+    let door = BridgeHub::open_with(Limits {
         idle_live: Span::millis(500),
         absolute_live: Span::millis(1500),
         ..Limits::default()
@@ -67,7 +67,7 @@ async fn a_heartbeat_keeps_no_call_alive_past_its_limit() {
 }
 
 /// An agent that says that it is alive, and nothing else.
-async fn hang(door: &Door, id: &str, mut agent: Agent) {
+async fn hang(door: &BridgeHub, id: &str, mut agent: Agent) {
     let mut replies = door.call(id, "r-1", "hi");
     agent.word().await;
     let mut beats = interval(Duration::from_millis(100));

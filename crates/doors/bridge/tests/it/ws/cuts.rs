@@ -36,7 +36,7 @@ fn script() -> Vec<Value> {
 
 /// What the caller gets if nothing is cut.
 async fn uncut() -> (Vec<Event>, End) {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;
@@ -80,7 +80,7 @@ async fn cut_after_any_frame_the_answer_is_the_same() {
     for sent in 0..=last {
         // With a hub that has noticed the cut, and one to which the old connection still looks alive.
         for is_noticed in [true, false] {
-            let door = Door::open().await;
+            let door = BridgeHub::open().await;
             let (mut agent, token) = door.resumable("a").await;
             let replies = door.call("a", "r-1", "hi");
             assert_eq!(agent.word().await["request_id"], "r-1");
@@ -116,7 +116,7 @@ async fn an_agent_that_heard_no_ack_repeats_everything_and_nothing_is_doubled() 
     let expected = uncut().await;
     let last = script().len() as u64;
     for sent in 0..=last {
-        let door = Door::open().await;
+        let door = BridgeHub::open().await;
         let (mut agent, token) = door.resumable("a").await;
         let replies = door.call("a", "r-1", "hi");
         agent.word().await;
@@ -133,7 +133,7 @@ async fn an_agent_that_heard_no_ack_repeats_everything_and_nothing_is_doubled() 
 #[tokio::test]
 async fn cut_after_every_frame_and_before_the_hub_has_said_a_word() {
     let expected = uncut().await;
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, token) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;
@@ -158,7 +158,7 @@ async fn cut_after_every_frame_and_before_the_hub_has_said_a_word() {
 
 #[tokio::test]
 async fn a_message_that_never_arrived_is_written_again_and_only_then() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (agent, token) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.is_written_to().await;
@@ -185,7 +185,7 @@ async fn a_message_that_never_arrived_is_written_again_and_only_then() {
 
 #[tokio::test]
 async fn messages_that_never_arrived_come_in_their_order() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (agent, token) = door.resumable("a").await;
     let requests: Vec<_> = (0..20).map(|n| format!("r-{n}")).collect();
     let calls: Vec<_> = requests
@@ -208,7 +208,7 @@ async fn messages_that_never_arrived_come_in_their_order() {
 
 #[tokio::test]
 async fn a_request_that_the_agent_forgot_in_the_middle_fails() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, token) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;
@@ -222,7 +222,7 @@ async fn a_request_that_the_agent_forgot_in_the_middle_fails() {
 
 #[tokio::test]
 async fn numbers_of_somebody_else_are_not_believed() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, token) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;
@@ -242,7 +242,7 @@ async fn numbers_of_somebody_else_are_not_believed() {
 
 #[tokio::test]
 async fn an_answer_is_not_taken_for_that_to_a_later_request_of_the_same_id() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, token) = door.resumable("a").await;
     let first = door.call("a", "r-1", "one");
     agent.word().await;
@@ -265,7 +265,7 @@ async fn an_answer_is_not_taken_for_that_to_a_later_request_of_the_same_id() {
 
 #[tokio::test]
 async fn a_cancel_that_found_no_connection_is_written_to_the_next_one() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, token) = door.resumable("a").await;
     let (kept, dropped) = (door.call("a", "r-1", "hi"), door.call("a", "r-2", "hi"));
     agent.word().await;
@@ -290,7 +290,7 @@ async fn a_cancel_that_found_no_connection_is_written_to_the_next_one() {
 #[tokio::test]
 async fn answers_are_repeated_and_questions_are_asked_once() {
     for is_heard in [true, false] {
-        let door = Door::open().await;
+        let door = BridgeHub::open().await;
         let (mut agent, token) = door.resumable("a").await;
         let replies = door.call("a", "r-1", "hi");
         let call = replies.asking().call().id;

@@ -21,7 +21,11 @@ use jackfield_core::{
     principal::{Grant, Principal, Scopes, Who},
     store::memory::MemoryStore,
 };
-use jackfield_kit::{auth::Gatekeeper, tasks::Tasks, testing::spec};
+use jackfield_kit::{
+    auth::Gatekeeper,
+    tasks::Tasks,
+    testing::{TestClient, json_of, spec},
+};
 use jackfield_model::{AgentId, Message as Said, Owner};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
@@ -46,7 +50,7 @@ static SPEC: LazyLock<Value> = LazyLock::new(|| {
 
 /// A hub that wants tokens: ann owns amy, bob may call everybody.
 pub(crate) struct Place {
-    pub(crate) door: Door,
+    pub(crate) door: BridgeHub,
     pub(crate) amy: Agent,
     pub(crate) ann: Party,
     pub(crate) bob: Party,
@@ -56,8 +60,7 @@ pub(crate) struct Place {
 pub(crate) struct Party {
     principal: Principal,
     pub(crate) token: String,
-    base: String,
-    client: reqwest::Client,
+    client: TestClient,
 }
 
 impl Place {
@@ -67,7 +70,7 @@ impl Place {
 
     pub(crate) async fn open_with(rules: FileRules) -> Self {
         let store = Arc::new(MemoryStore::default());
-        let door = Door::open_ruled(store, Limits::default(), false, rules).await;
+        let door = BridgeHub::open_ruled(store, Limits::default(), false, rules).await;
         let ann = Party::new(&door, "ann", &["agent:*"]).await;
         let bob = Party::new(&door, "bob", &["agent:*", "call:*"]).await;
         let amy = ann.agent(&door, "amy").await;
@@ -99,7 +102,7 @@ impl Place {
 }
 
 /// Where the agent's program is to come, and what the signal says.
-pub(crate) fn meeting(door: &Door, frame: &Value) -> (String, Value) {
+pub(crate) fn meeting(door: &BridgeHub, frame: &Value) -> (String, Value) {
     assert_eq!(
         (&frame["signal_type"], &frame["from_agent_id"]),
         (&json!("relay"), &json!("http-caller"))
@@ -112,7 +115,7 @@ pub(crate) fn meeting(door: &Door, frame: &Value) -> (String, Value) {
 
 /// An agent offers an archive to whoever called it.
 pub(crate) async fn offers(
-    door: &Door,
+    door: &BridgeHub,
     agent: &mut Agent,
     id: &str,
     to: &Principal,
@@ -129,7 +132,7 @@ pub(crate) async fn offers(
 }
 
 impl Party {
-    pub(crate) async fn new(door: &Door, owner: &str, scopes: &[&str]) -> Self {
+    pub(crate) async fn new(door: &BridgeHub, owner: &str, scopes: &[&str]) -> Self {
         let owner = Owner::parse(owner).unwrap();
         let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
         let tokens = door.hub.tokens();
@@ -147,8 +150,7 @@ impl Party {
                 grant: Arc::new(grant),
             },
             token: new.unwrap().secret,
-            base: format!("http://{}", door.addr),
-            client: reqwest::Client::new(),
+            client: door.client.clone(),
         }
     }
 
@@ -157,7 +159,7 @@ impl Party {
     }
 
     /// An agent of theirs, which registers with their token.
-    pub(crate) async fn agent(&self, door: &Door, id: &str) -> Agent {
+    pub(crate) async fn agent(&self, door: &BridgeHub, id: &str) -> Agent {
         let mut agent = door.connect(id).await;
         let mut frame = register(id, &json!("2"));
         frame["token"] = json!(self.token);
@@ -167,8 +169,7 @@ impl Party {
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.base));
-        request.bearer_auth(&self.token).timeout(SOON)
+        self.client.ask(method, path).bearer_auth(&self.token)
     }
 
     /// Sends JSON; the answer must be as described.
@@ -219,11 +220,7 @@ pub(crate) fn path(transfer: &str) -> String {
 /// An answer in JSON, which must be as described.
 pub(crate) async fn checked(method: &str, path: &str, response: Response) -> (u16, Value) {
     let status = response.status().as_u16();
-    let text = response.text().await.unwrap();
-    let body = match text.as_str() {
-        "" => Value::Null,
-        text => serde_json::from_str(text).unwrap(),
-    };
+    let body = json_of(response).await;
     spec::check(&SPEC, method, path, status, &body);
     (status, body)
 }

@@ -1,10 +1,11 @@
-//! A hub with the agents' half of the bridge on a port of its own, and clients whose frames the test writes itself.
+//! The agents' half of the bridge: clients whose frames the test writes itself, and calls to them.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
-use axum::{Router, extract::Query, routing::get};
-use futures_util::{SinkExt as _, StreamExt as _};
-use jackfield_bridge::{Bridge, DOOR, FileRules, PlatformSettings, SharedSecret};
+use jackfield_bridge::{FileRules, PlatformSettings, SharedSecret};
 use jackfield_core::{
     call::{Replies, Reply},
     hub::{Hub, Request},
@@ -12,52 +13,26 @@ use jackfield_core::{
     principal::Principal,
     store::{Store, memory::MemoryStore},
 };
-use jackfield_kit::{
-    auth::{Gatekeeper, Ingress},
-    server::Server,
-    tasks::Tasks,
-    upgrade::Upgrade,
-    ws_connection::{WsConnection, WsConnectionParts},
-};
+use jackfield_kit::testing::{TestHub, TestSettings, WsClient};
+pub(crate) use jackfield_kit::testing::{soon, until};
 use jackfield_model::{AgentId, End, Event, Message as Said, Reason, RequestId, SessionId};
 use jackfield_transfer::hub::Transfers;
 use serde_json::{Value, json};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
-use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
-/// Long enough for anything that works.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) use crate::SECRET;
 
-/// The platform's secret.
-pub(crate) const SECRET: &str = "hunter2";
+/// A hub with this door.
+pub(crate) struct BridgeHub(TestHub);
 
-/// Fails a test that would hang.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, future).await.expect("in time")
+impl Deref for BridgeHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.0
+    }
 }
 
-/// Looks until it is so; for what nobody is told of.
-pub(crate) async fn until(is_so: impl Fn() -> bool) {
-    soon(async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
-}
-
-/// A hub with the agents' half of the bridge on a port of its own.
-pub(crate) struct Door {
-    pub(crate) hub: Hub,
-    pub(crate) addr: SocketAddr,
-    tasks: Tasks,
-    _running: JoinSet<()>,
-}
-
-impl Door {
+impl BridgeHub {
     pub(crate) async fn open() -> Self {
         Self::open_with(Limits::default()).await
     }
@@ -82,9 +57,12 @@ impl Door {
         files: FileRules,
     ) -> Self {
         let transfers = Transfers::open(&store).await.unwrap();
-        let hub = Hub::open(store, limits).await.unwrap();
-        let tasks = Tasks::new();
-        let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
+        let settings = TestSettings {
+            store,
+            limits,
+            trusts_everyone,
+            ..TestSettings::default()
+        };
         let platform = PlatformSettings {
             secrets: SharedSecret::new(SECRET).into_iter().collect(),
             callbacks: None,
@@ -92,58 +70,11 @@ impl Door {
             transfers: Arc::new(transfers),
             links: None,
         };
-        let bridge = Bridge::with_platform(hub.clone(), gatekeeper, tasks.clone(), platform);
-        let bridge = bridge.unwrap();
-        let (api, _) = jackfield_bridge::router(bridge.clone());
-        let (files, _) = jackfield_bridge::files_router(bridge.clone());
-        let (below, ours) = (hub.clone(), tasks.clone());
-        let take = move |Query(query): Query<HashMap<String, String>>, upgrade: Upgrade| async move {
-            let parts = WsConnectionParts {
-                hub: below,
-                door: DOOR,
-                stop: ours.stop_token().clone(),
-                peer: None,
-                token: None,
-                came: Ingress::Directly,
-            };
-            let agent_id = query.get("agent_id").cloned();
-            WsConnection::open(upgrade, &ours, parts, move |line| {
-                bridge.run(line, agent_id)
-            })
-        };
-        let app = Router::new()
-            .route("/ws", get(take))
-            .merge(api)
-            .merge(files);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let mut running = JoinSet::new();
-        let server = Server::new(vec![listener], app, tasks.clone());
-        running.spawn(async move {
-            server.run(SOON).await;
-        });
-        let swept = hub.clone();
-        running.spawn(async move { swept.sweep_forever().await });
-        Self {
-            hub,
-            addr,
-            tasks,
-            _running: running,
-        }
-    }
-
-    /// Stops as the binary does.
-    pub(crate) async fn stop(&self) {
-        self.hub.stop(Duration::ZERO).await;
-        assert_eq!(self.tasks.stop(SOON).await, 0, "nobody has to be killed");
+        Self(crate::start(settings, platform).await.0)
     }
 
     pub(crate) async fn connect(&self, id: &str) -> Agent {
-        let tcp = TcpStream::connect(self.addr).await.unwrap();
-        // Under a paused clock the kernel would hold small frames back for longer than all timeouts.
-        tcp.set_nodelay(true).unwrap();
-        let url = format!("ws://{}/ws?agent_id={id}", self.addr);
-        Agent(tokio_tungstenite::client_async(url, tcp).await.unwrap().0)
+        Agent(self.0.connect(&format!("/ws?agent_id={id}")).await)
     }
 
     /// An agent of the seed.
@@ -206,13 +137,6 @@ impl Door {
         until(|| entry.link().is_none()).await;
     }
 
-    /// A number out of the hub's metrics; 0 if it was never counted.
-    pub(crate) fn metric(&self, name: &str) -> u64 {
-        let text = self.hub.metrics().render();
-        let found = text.lines().find_map(|line| line.strip_prefix(name));
-        found.map_or(0, |count| count.trim().parse().unwrap())
-    }
-
     /// How many frames were refused.
     pub(crate) fn refused(&self) -> u64 {
         self.metric("jackfield_frames_refused_total{door=\"bridge\"}")
@@ -259,38 +183,23 @@ pub(crate) fn open(request: &str, sent: u64) -> Value {
 }
 
 /// A client. Dropping it cuts the connection.
-pub(crate) struct Agent(pub(crate) WebSocketStream<TcpStream>);
+pub(crate) struct Agent(WsClient);
+
+impl Deref for Agent {
+    type Target = WsClient;
+
+    fn deref(&self) -> &WsClient {
+        &self.0
+    }
+}
+
+impl DerefMut for Agent {
+    fn deref_mut(&mut self) -> &mut WsClient {
+        &mut self.0
+    }
+}
 
 impl Agent {
-    pub(crate) async fn send(&mut self, frame: Value) {
-        self.0.send(Message::text(frame.to_string())).await.unwrap();
-    }
-
-    /// Sends frames in one go.
-    pub(crate) async fn send_all(&mut self, frames: impl IntoIterator<Item = Value>) {
-        for frame in frames {
-            self.0.feed(Message::text(frame.to_string())).await.unwrap();
-        }
-        self.0.flush().await.unwrap();
-    }
-
-    pub(crate) async fn next(&mut self) -> Message {
-        loop {
-            let next = soon(self.0.next()).await;
-            match next.expect("open").expect("sound") {
-                Message::Ping(_) | Message::Pong(_) => {}
-                message => return message,
-            }
-        }
-    }
-
-    pub(crate) async fn frame(&mut self) -> Value {
-        let Message::Text(text) = self.next().await else {
-            panic!("not a text frame")
-        };
-        serde_json::from_str(&text).unwrap()
-    }
-
     /// The next frame that is no ack.
     pub(crate) async fn word(&mut self) -> Value {
         loop {
@@ -316,15 +225,6 @@ impl Agent {
         seen
     }
 
-    pub(crate) async fn closed(&mut self) -> (u16, String) {
-        loop {
-            if let Message::Close(frame) = self.next().await {
-                let frame = frame.expect("a code");
-                return (frame.code.into(), frame.reason.to_string());
-            }
-        }
-    }
-
     /// Waits until everything before this was handled, with a question that has an answer.
     pub(crate) async fn sync(&mut self) -> Vec<Value> {
         self.send(json!({"type": "discover_agents", "limit": 0}))
@@ -337,11 +237,6 @@ impl Agent {
             }
             before.push(frame);
         }
-    }
-
-    /// Waits until the hub has written something.
-    pub(crate) async fn is_written_to(&self) {
-        soon(self.0.get_ref().readable()).await.unwrap();
     }
 }
 

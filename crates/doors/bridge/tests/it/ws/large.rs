@@ -19,7 +19,7 @@ fn chunks(events: Vec<Event>) -> Vec<Chunk> {
 
 #[tokio::test]
 async fn a_chunk_above_the_limit_is_split_between_characters() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     let replies = door.call("a", "r-1", "a picture");
     agent.frame().await;
@@ -53,7 +53,7 @@ async fn a_chunk_above_the_limit_is_split_between_characters() {
 
 #[tokio::test]
 async fn a_numbered_chunk_above_the_limit_is_heard_once_and_acknowledged() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     let mut hearing = JoinSet::new();
     hearing.spawn(all_of(door.call("a", "r-1", "much")));
@@ -71,12 +71,12 @@ async fn a_numbered_chunk_above_the_limit_is_heard_once_and_acknowledged() {
 
 #[tokio::test]
 async fn a_numbered_chunk_of_a_kept_call_stays_whole() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     let task = door
         .hub
         .tasks()
-        .start(Door::request("a", "r-1", "much"))
+        .start(BridgeHub::request("a", "r-1", "much"))
         .await;
     let task = task.unwrap();
     agent.word().await;
@@ -96,7 +96,7 @@ async fn a_numbered_chunk_of_a_kept_call_stays_whole() {
 
 #[tokio::test]
 async fn an_answer_above_a_frame_does_not_fail_for_its_end_that_repeats_it() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     let mut replies = door.call("a", "r-1", "a novel");
     agent.frame().await;
@@ -132,7 +132,7 @@ async fn a_frame_above_the_limit_fails_its_call_and_names_the_limit() {
         frame_of_end: Size::kib(512),
         ..Limits::default()
     };
-    let door = Door::open_with(limits).await;
+    let door = BridgeHub::open_with(limits).await;
     for said in [0, 400 << 10] {
         let mut agent = door.agent("a").await;
         let mut replies = door.call("a", "r-1", "a novel");

@@ -22,7 +22,7 @@ fn impatient() -> Limits {
 
 #[tokio::test]
 async fn after_the_grace_what_was_open_fails_and_what_the_agent_called_is_cancelled() {
-    let door = Door::open_with(impatient()).await;
+    let door = BridgeHub::open_with(impatient()).await;
     let (mut agent, token) = door.resumable("a").await;
     let mut other = door.agent("b").await;
     let replies = door.call("a", "r-1", "hi");
@@ -64,7 +64,7 @@ async fn after_the_grace_what_was_open_fails_and_what_the_agent_called_is_cancel
 
 #[tokio::test]
 async fn an_agent_that_was_told_to_stay_away_is_not_waited_for() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;
@@ -79,7 +79,7 @@ async fn an_agent_that_was_told_to_stay_away_is_not_waited_for() {
 
 #[tokio::test]
 async fn an_agent_that_breaks_the_rules_is_not_waited_for() {
-    let door = Door::open_with(Limits {
+    let door = BridgeHub::open_with(Limits {
         resume_grace: Span::secs(3600),
         frame: jackfield_core::units::Size::kib(64),
         ..Limits::default()
@@ -99,11 +99,11 @@ async fn an_agent_that_breaks_the_rules_is_not_waited_for() {
 }
 
 /// Hubs that know their owners by tokens.
-async fn with_tokens(limits: Limits) -> Door {
-    Door::open_on(Arc::new(MemoryStore::default()), limits, false).await
+async fn with_tokens(limits: Limits) -> BridgeHub {
+    BridgeHub::open_on(Arc::new(MemoryStore::default()), limits, false).await
 }
 
-async fn token_of(door: &Door, owner: &str) -> (TokenId, String) {
+async fn token_of(door: &BridgeHub, owner: &str) -> (TokenId, String) {
     let scopes = Scopes::parse(["agent:*", "call:*"]).unwrap();
     let owner = Owner::parse(owner).unwrap();
     let made = door.hub.tokens().create("t".into(), owner, &scopes, None);
@@ -111,7 +111,7 @@ async fn token_of(door: &Door, owner: &str) -> (TokenId, String) {
     (made.record.id, made.secret)
 }
 
-async fn come(door: &Door, id: &str, secret: &str, resume: &Value) -> (Agent, Value) {
+async fn come(door: &BridgeHub, id: &str, secret: &str, resume: &Value) -> (Agent, Value) {
     let mut agent = door.connect(id).await;
     let mut frame = register_with(id, resume);
     frame["token"] = json!(secret);
@@ -132,7 +132,7 @@ async fn a_token_that_is_revoked_during_the_cut_ends_everything_at_once() {
     let (mut agent, registered) = come(&door, "a", &secret, &Value::Null).await;
     let token = registered["resume"]["token"].clone();
     let (mut other, _) = come(&door, "b", &others, &Value::Null).await;
-    let mut asked = Door::request("a", "r-1", "hi");
+    let mut asked = BridgeHub::request("a", "r-1", "hi");
     asked.principal.owner = Owner::parse("ann").unwrap();
     let replies = door.hub.calls().open(asked).unwrap().replies();
     agent.word().await;
@@ -162,7 +162,7 @@ async fn a_token_that_is_revoked_during_the_cut_ends_everything_at_once() {
 
 #[tokio::test]
 async fn a_hub_that_stops_during_the_cut_fails_live_calls_and_stops() {
-    let door = Door::open_with(Limits {
+    let door = BridgeHub::open_with(Limits {
         resume_grace: Span::secs(3600),
         ..Limits::default()
     })
@@ -179,7 +179,7 @@ async fn a_hub_that_stops_during_the_cut_fails_live_calls_and_stops() {
 
 #[tokio::test]
 async fn calls_to_an_agent_that_was_cut_off_wait_for_it() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (agent, token) = door.resumable("a").await;
     drop(agent);
     door.lost("a").await;
@@ -192,7 +192,7 @@ async fn calls_to_an_agent_that_was_cut_off_wait_for_it() {
 
 #[tokio::test]
 async fn a_connection_that_comes_and_goes_often_is_no_fight_for_the_id() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, token) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;

@@ -8,7 +8,7 @@ use crate::ws::harness::*;
 
 #[tokio::test]
 async fn a_stream_is_acknowledged_many_frames_at_a_time_and_its_end_at_once() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;
@@ -30,7 +30,7 @@ fn text_of(event: &Event) -> &str {
 
 #[tokio::test]
 async fn a_frame_that_comes_again_is_dropped_and_acknowledged_again() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.word().await;
@@ -67,7 +67,7 @@ async fn a_gap_fails_the_call_and_tells_the_agent_why_and_to_stop() {
     ];
     for frame_type in ["chunk", "artifact", "ask", "done", "error"] {
         for (seq, problem) in &wrong {
-            let door = Door::open().await;
+            let door = BridgeHub::open().await;
             let (mut agent, _) = door.resumable("a").await;
             let mut replies = door.call("a", "r-1", "hi");
             agent.word().await;
@@ -111,7 +111,7 @@ async fn a_gap_fails_the_call_and_tells_the_agent_why_and_to_stop() {
 
 #[tokio::test]
 async fn agents_without_the_extension_need_no_numbers_and_get_no_acks() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     let replies = door.call("a", "r-1", "hi");
     agent.frame().await;
@@ -129,12 +129,12 @@ async fn agents_without_the_extension_need_no_numbers_and_get_no_acks() {
 
 #[tokio::test]
 async fn what_is_kept_is_acknowledged_when_the_log_has_it() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     let task = door
         .hub
         .tasks()
-        .start(Door::request("a", "r-1", "hi"))
+        .start(BridgeHub::request("a", "r-1", "hi"))
         .await;
     let task = task.unwrap();
     agent.word().await;
@@ -158,12 +158,12 @@ async fn what_is_kept_is_acknowledged_when_the_log_has_it() {
 
 #[tokio::test]
 async fn an_end_that_crosses_a_cancel_is_counted_and_the_cancel_lets_the_agent_forget_it() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     let task = door
         .hub
         .tasks()
-        .start(Door::request("a", "r-1", "hi"))
+        .start(BridgeHub::request("a", "r-1", "hi"))
         .await;
     agent.word().await;
     let owner = Principal::local();
@@ -178,7 +178,7 @@ async fn an_end_that_crosses_a_cancel_is_counted_and_the_cancel_lets_the_agent_f
 
 #[tokio::test]
 async fn a_request_id_that_is_used_again_counts_from_one() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     for round in 0..3 {
         let replies = door.call("a", "r-1", "hi");

@@ -18,7 +18,7 @@ fn said(request: &str, result: &str) -> Value {
 }
 
 /// An agent that has just answered `r-1` while `r-2` of the same session waits.
-async fn between_two(door: &Door) -> (Agent, jackfield_core::call::Replies) {
+async fn between_two(door: &BridgeHub) -> (Agent, jackfield_core::call::Replies) {
     let mut agent = door.agent("a").await;
     let first = door.call("a", "r-1", "one");
     assert_eq!(agent.frame().await["request_id"], "r-1");
@@ -30,7 +30,7 @@ async fn between_two(door: &Door) -> (Agent, jackfield_core::call::Replies) {
 
 #[tokio::test(start_paused = true)]
 async fn the_next_request_of_a_session_comes_after_a_pause() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, second) = between_two(&door).await;
     let start = Instant::now();
     assert_eq!(agent.frame().await["request_id"], "r-2");
@@ -43,10 +43,10 @@ async fn the_next_request_of_a_session_comes_after_a_pause() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_of_another_session_does_not_wait_nor_does_one_after_a_longer_silence() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _second) = between_two(&door).await;
     let start = Instant::now();
-    let mut other = Door::request("a", "r-3", "three");
+    let mut other = BridgeHub::request("a", "r-3", "three");
     other.session = Some(SessionId::parse("s-2").unwrap());
     let _third = door.hub.calls().open(other).unwrap();
     assert_eq!(agent.frame().await["request_id"], "r-3");
@@ -63,7 +63,7 @@ async fn a_request_of_another_session_does_not_wait_nor_does_one_after_a_longer_
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_announced_meta_gets_its_requests_at_once() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, _) = door.resumable("a").await;
     for request in ["r-1", "r-2"] {
         let start = Instant::now();
@@ -78,7 +78,7 @@ async fn an_agent_that_announced_meta_gets_its_requests_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_done_without_a_word_right_after_the_request_before_is_no_success() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, second) = between_two(&door).await;
     assert_eq!(agent.frame().await["request_id"], "r-2");
     agent.send(said("r-2", "")).await;
@@ -92,7 +92,7 @@ async fn a_done_without_a_word_right_after_the_request_before_is_no_success() {
 
 #[tokio::test(start_paused = true)]
 async fn a_done_that_follows_a_word_or_comes_later_is_what_the_agent_says() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, second) = between_two(&door).await;
     assert_eq!(agent.frame().await["request_id"], "r-2");
     agent
@@ -109,7 +109,7 @@ async fn a_done_that_follows_a_word_or_comes_later_is_what_the_agent_says() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_cancelled_during_the_pause_never_reaches_the_agent() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut agent, second) = between_two(&door).await;
     drop(second);
     let start = Instant::now();
@@ -120,7 +120,7 @@ async fn a_request_that_is_cancelled_during_the_pause_never_reaches_the_agent() 
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_leaves_during_the_pause_fails_the_request_that_waits() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (agent, second) = between_two(&door).await;
     drop(agent);
     assert_eq!(failure_of(second).await, Reason::Offline);

@@ -34,7 +34,7 @@ async fn database(dir: &Path) -> SqliteStore {
 struct Process {
     /// Nothing once it is dead.
     runtime: Option<Runtime>,
-    door: Door,
+    door: BridgeHub,
 }
 
 impl Drop for Process {
@@ -53,7 +53,7 @@ impl Process {
             .enable_all()
             .build()
             .unwrap();
-        let opening = runtime.spawn(Door::open_on(store, Limits::default(), true));
+        let opening = runtime.spawn(BridgeHub::open_on(store, Limits::default(), true));
         Self {
             door: opening.await.unwrap(),
             runtime: Some(runtime),
@@ -68,7 +68,10 @@ impl Process {
     }
 
     async fn begin(&self, agent: &str) -> TaskId {
-        let (hub, request) = (self.door.hub.clone(), Door::request(agent, "r-1", "hi"));
+        let (hub, request) = (
+            self.door.hub.clone(),
+            BridgeHub::request(agent, "r-1", "hi"),
+        );
         // There, so that what records it dies with the process.
         let runtime = self.runtime.as_ref().unwrap();
         let begun = runtime.spawn(async move { hub.tasks().start(request).await });

@@ -10,7 +10,7 @@ use crate::ws::{
 
 #[tokio::test]
 async fn signals_for_an_agent_that_does_not_read_are_refused_before_they_pile_up() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, mut two) = (door.agent("one").await, door.agent("two").await);
     let caller = Principal::local().as_agent("one".parse().unwrap());
     offers(&door, &mut two, "two", &caller, &offer("t", 5)).await;

@@ -8,7 +8,7 @@ use crate::ws::harness::*;
 #[tokio::test]
 async fn a_wrong_token_is_a_plain_registration_with_nothing_of_before() {
     for wrong in ["", "guess", &"0".repeat(64)] {
-        let door = Door::open().await;
+        let door = BridgeHub::open().await;
         let (mut old, token) = door.resumable("a").await;
         let replies = door.call("a", "r-1", "hi");
         old.word().await;
@@ -25,7 +25,7 @@ async fn a_wrong_token_is_a_plain_registration_with_nothing_of_before() {
 
 #[tokio::test]
 async fn the_token_of_another_agent_opens_nothing_and_disturbs_nobody() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut one, token) = door.resumable("one").await;
     let replies = door.call("one", "r-1", "hi");
     one.word().await;
@@ -40,7 +40,7 @@ async fn the_token_of_another_agent_opens_nothing_and_disturbs_nobody() {
 async fn a_program_that_came_in_between_makes_the_token_worthless() {
     // One with the extension, and one without it.
     for is_resumable in [true, false] {
-        let door = Door::open().await;
+        let door = BridgeHub::open().await;
         let (agent, token) = door.resumable("a").await;
         drop(agent);
         door.lost("a").await;
@@ -64,7 +64,7 @@ async fn a_program_that_came_in_between_makes_the_token_worthless() {
 
 #[tokio::test]
 async fn an_agent_that_does_not_announce_the_extension_resumes_nothing() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let (mut old, token) = door.resumable("a").await;
     let replies = door.call("a", "r-1", "hi");
     old.word().await;
@@ -81,7 +81,7 @@ async fn an_agent_that_does_not_announce_the_extension_resumes_nothing() {
 
 #[tokio::test]
 async fn one_who_stays_hears_nothing_of_resuming() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.connect("a").await;
     agent.send(register_with("a", &Value::Null)).await;
     let registered = agent.frame().await;

@@ -1,10 +1,8 @@
 //! What an agent is told whose frames are none, and what its callers hear of it.
 
-use futures_util::SinkExt as _;
 use jackfield_core::principal::Scopes;
 use jackfield_model::{End, Owner, Reason};
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::Message;
 
 use crate::ws::harness::*;
 
@@ -12,12 +10,12 @@ const BINARY: &str = "binary frame; send JSON as a text frame";
 
 async fn send_binary(agent: &mut Agent, frame: &Value) {
     let bytes = frame.to_string().into_bytes();
-    agent.0.send(Message::binary(bytes)).await.unwrap();
+    agent.send_binary(&bytes).await;
 }
 
 #[tokio::test]
 async fn a_binary_frame_is_answered_before_and_after_register() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let told = json!({"type": "error", "code": "invalid_message", "message": BINARY});
     let mut agent = door.connect("a").await;
     send_binary(&mut agent, &register("a", &json!(2))).await;
@@ -32,7 +30,7 @@ async fn a_binary_frame_is_answered_before_and_after_register() {
 
 #[tokio::test]
 async fn a_frame_of_an_unknown_type_is_answered_with_the_known_ones() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     agent.send(json!({"type": "chunks", "delta": "x"})).await;
     let told = agent.frame().await;
@@ -49,7 +47,7 @@ async fn a_frame_of_an_unknown_type_is_answered_with_the_known_ones() {
 
 #[tokio::test]
 async fn a_call_whose_answer_cannot_be_read_fails_and_names_frame_and_field() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.connect("a").await;
     let mut frame = register("a", &json!(2));
     frame["extensions"] = json!(["artifacts", "input"]);
@@ -120,7 +118,7 @@ async fn refused_without_request(agent: &mut Agent, frame_type: &str) {
 
 #[tokio::test]
 async fn a_frame_that_names_no_request_is_about_the_only_one_that_is_open() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     for nameless in [Value::Null, json!("")] {
         let replies = door.call("a", "r-1", "go");
@@ -164,7 +162,7 @@ async fn a_frame_that_names_no_request_is_about_the_only_one_that_is_open() {
 
 #[tokio::test]
 async fn a_frame_that_names_no_request_while_several_are_open_is_refused_and_they_go_on() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.connect("a").await;
     let mut frame = register("a", &json!(2));
     // Without it, one request of a session comes after another.
@@ -197,7 +195,7 @@ async fn a_frame_that_names_no_request_while_several_are_open_is_refused_and_the
 
 #[tokio::test]
 async fn what_was_said_to_a_caller_that_left_reaches_no_other() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     for frame in [
         json!({"type": "chunk", "delta": "a secret"}),
@@ -225,7 +223,7 @@ async fn what_was_said_to_a_caller_that_left_reaches_no_other() {
 
 #[tokio::test]
 async fn an_end_that_cannot_be_read_ends_a_request_with_the_longest_id() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.agent("a").await;
     let request = "r".repeat(256);
     let replies = door.call("a", &request, "go");
@@ -239,7 +237,7 @@ async fn an_end_that_cannot_be_read_ends_a_request_with_the_longest_id() {
 
 #[tokio::test]
 async fn whoever_names_no_version_learns_what_to_write() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     let mut agent = door.connect("a").await;
     agent
         .send(json!({"type": "register", "agent_id": "a"}))
@@ -250,7 +248,7 @@ async fn whoever_names_no_version_learns_what_to_write() {
 
 #[tokio::test]
 async fn a_token_that_does_not_cover_the_id_is_told_what_it_covers() {
-    let door = Door::open().await;
+    let door = BridgeHub::open().await;
     for (scopes, told) in [
         (
             &["agent:ann-*", "call:*"][..],

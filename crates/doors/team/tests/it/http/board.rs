@@ -4,7 +4,7 @@ use jackfield_team::TeamLimits;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::http::harness::{Running, is_refused, team};
+use crate::http::harness::{TeamHub, is_refused, team};
 
 const TASKS: &str = "/v1/teams/all/tasks";
 
@@ -14,7 +14,7 @@ fn task(name: &str, dependencies: &[&str]) -> Value {
 
 #[tokio::test]
 async fn tasks_are_added_and_changed_and_each_change_is_an_event() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     assert_eq!(hub.get(TASKS).await, (200, json!({"tasks": []})));
     let new = json!({"tasks": [
@@ -87,7 +87,7 @@ async fn tasks_are_added_and_changed_and_each_change_is_an_event() {
 
 #[tokio::test]
 async fn bad_tasks_are_refused_by_field_and_change_nothing() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     let first = json!({"tasks": [task("one", &[]), task("two", &["one"])]});
     assert_eq!(hub.post(TASKS, first).await.0, 201);
@@ -163,7 +163,7 @@ async fn bad_tasks_are_refused_by_field_and_change_nothing() {
 
 #[tokio::test]
 async fn a_task_of_another_team_is_not_found() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     let foreign = json!({"tasks": [{"task_name": "secret", "assignee_name": "dba"}]});
     assert_eq!(hub.post("/v1/teams/db/tasks", foreign).await.0, 201);
@@ -183,7 +183,7 @@ async fn a_task_of_another_team_is_not_found() {
 
 #[tokio::test]
 async fn a_task_is_found_by_a_name_of_any_letters() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     let odd = json!({"tasks": [task("read/write & more", &[])]});
     assert_eq!(hub.post(TASKS, odd).await.0, 201);
@@ -198,7 +198,7 @@ async fn a_full_board_takes_no_more() {
         tasks: 2,
         ..TeamLimits::default()
     };
-    let hub = Running::start_limited(limits).await;
+    let hub = TeamHub::start_limited(limits).await;
     let _agents = hub.nested().await;
     let three = json!({"tasks": [task("a", &[]), task("b", &[]), task("c", &[])]});
     is_refused(&hub.post(TASKS, three).await, 429, "busy", "2 tasks");
@@ -207,7 +207,7 @@ async fn a_full_board_takes_no_more() {
 
 #[tokio::test]
 async fn members_of_other_owners_work_on_the_board_in_their_own_name() {
-    let hub = Running::closed().await;
+    let hub = TeamHub::closed().await;
     let (ann, her) = hub.token("ann", &["agent:*"]).await;
     let (bob, him) = hub.token("bob", &["agent:*"]).await;
     let (_a, b) = (hub.attach_for(&her, "a"), hub.attach_for(&him, "b"));

@@ -4,11 +4,11 @@ use jackfield_kit::testing::spec;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::http::harness::{Running, is_refused};
+use crate::http::harness::{TeamHub, is_refused};
 
 #[tokio::test]
 async fn unknown_paths_and_methods_are_refused_as_in_the_rest_of_the_api() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     for path in [
         "/v1/teams/",
         "/v1/teams/x/nothing",
@@ -36,8 +36,8 @@ async fn unknown_paths_and_methods_are_refused_as_in_the_rest_of_the_api() {
 
 #[tokio::test]
 async fn everything_needs_a_token_and_says_so_before_anything_else() {
-    let hub = Running::closed().await;
-    let paths = hub.spec["paths"].as_object().unwrap();
+    let hub = TeamHub::closed().await;
+    let paths = hub.spec()["paths"].as_object().unwrap();
     let routes = paths
         .iter()
         .filter(|(path, _)| path.starts_with("/v1/teams"));
@@ -61,8 +61,8 @@ async fn everything_needs_a_token_and_says_so_before_anything_else() {
 
 #[tokio::test]
 async fn the_description_of_teams_is_part_of_the_hubs_own() {
-    let hub = Running::start().await;
-    spec::references_lead_somewhere(&hub.spec);
+    let hub = TeamHub::start().await;
+    spec::references_lead_somewhere(hub.spec());
     for name in [
         "Team",
         "TeamMember",
@@ -72,7 +72,7 @@ async fn the_description_of_teams_is_part_of_the_hubs_own() {
         "Error",
     ] {
         assert!(
-            hub.spec["components"]["schemas"][name].is_object(),
+            hub.spec()["components"]["schemas"][name].is_object(),
             "{name}"
         );
     }

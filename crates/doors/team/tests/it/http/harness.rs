@@ -1,40 +1,27 @@
-//! A hub with its own API and the routes of teams on a port of its own. Whatever it answers in JSON is checked against
-//! its own description.
+//! The routes of teams beside the hub's own API: teams written as JSON, and answers checked against the hub's own
+//! description.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::ops::Deref;
 
-use jackfield_core::{
-    agent::Profile,
-    hub::Hub,
-    limits::Limits,
-    principal::{Principal, Scopes},
-    store::memory::MemoryStore,
-};
+use jackfield_core::{limits::Limits, principal::Principal};
 pub(crate) use jackfield_kit::testing::{Scripted, SseReader};
-use jackfield_kit::{
-    auth::{Gatekeeper, Ingress},
-    files::Files,
-    server::Server,
-    tasks::Tasks,
-    testing::{Manner, SOON, spec},
-};
-use jackfield_model::Owner;
-use jackfield_own::{OwnState, openapi_route};
-use jackfield_team::{TeamDoor, TeamLimits, Teams};
-use reqwest::{Method, RequestBuilder};
+use jackfield_kit::testing::{TestHub, TestSettings};
+use jackfield_team::TeamLimits;
+use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet};
 
-/// A running hub.
-pub(crate) struct Running {
-    pub(crate) addr: SocketAddr,
-    pub(crate) hub: Hub,
-    pub(crate) spec: Value,
-    client: reqwest::Client,
-    _server: JoinSet<usize>,
+/// A hub with the team door.
+pub(crate) struct TeamHub(TestHub);
+
+impl Deref for TeamHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.0
+    }
 }
 
-impl Running {
+impl TeamHub {
     /// As on loopback.
     pub(crate) async fn start() -> Self {
         Self::start_with(true, Limits::default()).await
@@ -46,88 +33,29 @@ impl Running {
     }
 
     pub(crate) async fn start_with(trusts_everyone: bool, limits: Limits) -> Self {
-        let teams = Teams::open(Arc::new(MemoryStore::default()), limits);
-        Self::serve(teams.await.unwrap(), trusts_everyone).await
+        let settings = TestSettings {
+            limits,
+            trusts_everyone,
+            ..TestSettings::default()
+        };
+        Self::serve(settings, TeamLimits::default()).await
     }
 
     /// With limits of teams.
     pub(crate) async fn start_limited(limits: TeamLimits) -> Self {
-        let (store, hub) = (Arc::new(MemoryStore::default()), Limits::default());
-        let files = Arc::new(Files::new(&hub));
-        let teams = Teams::open_with(store, hub, limits, files).await.unwrap();
-        Self::serve(teams, true).await
+        Self::serve(TestSettings::default(), limits).await
     }
 
-    async fn serve(teams: Teams, trusts_everyone: bool) -> Self {
-        let hub = teams.hub().clone();
-        let tasks = Tasks::new();
-        let files = Files::for_hub(&hub);
-        let gatekeeper = Gatekeeper::new(hub.clone(), trusts_everyone);
-        let (own, mut api) = jackfield_own::router(OwnState {
-            hub: hub.clone(),
-            gatekeeper: gatekeeper.clone(),
-            files: files.clone(),
-            version: "1.2.3",
-            stop: tasks.stop_token().clone(),
-        });
-        let (teams, teams_api) = jackfield_team::router(TeamDoor {
-            teams,
-            gatekeeper: gatekeeper.clone(),
-            tasks: tasks.clone(),
-        });
-        api.merge(teams_api);
-        let app = own.merge(teams).merge(openapi_route(gatekeeper, api));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let mut server = JoinSet::new();
-        server.spawn(Server::new(vec![listener], app, tasks).run(SOON));
-        let mut running = Self {
-            addr,
-            hub,
-            spec: Value::Null,
-            client: reqwest::Client::new(),
-            _server: server,
-        };
-        let (root, _) = running.token("root", &["admin"]).await;
-        let fetched = running.ask(Method::GET, "/openapi.json").bearer_auth(root);
-        running.spec = fetched.send().await.unwrap().json().await.unwrap();
-        running
+    async fn serve(settings: TestSettings, limits: TeamLimits) -> Self {
+        let (hub, _) = crate::start(settings, limits).await;
+        Self(hub.with_own_spec().await)
     }
 
-    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("http://{}{path}", self.addr);
-        self.client.request(method, url).timeout(SOON)
-    }
-
-    /// Sends a request; the answer must be JSON as described, or nothing.
-    pub(crate) async fn send(&self, request: RequestBuilder) -> (u16, Value) {
-        let request = request.build().unwrap();
-        let (method, path) = (request.method().clone(), request.url().path().to_owned());
-        let response = self.client.execute(request).await.unwrap();
-        let status = response.status().as_u16();
-        let text = response.text().await.unwrap();
-        let body = match text.as_str() {
-            "" => Value::Null,
-            text => serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}")),
-        };
-        spec::check(&self.spec, method.as_str(), &path, status, &body);
-        (status, body)
-    }
-
-    pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
-        self.send(self.ask(Method::GET, path)).await
-    }
-
-    pub(crate) async fn post(&self, path: &str, body: Value) -> (u16, Value) {
-        self.send(self.ask(Method::POST, path).json(&body)).await
-    }
-
-    pub(crate) async fn patch(&self, path: &str, body: Value) -> (u16, Value) {
-        self.send(self.ask(Method::PATCH, path).json(&body)).await
-    }
-
-    pub(crate) async fn delete(&self, path: &str) -> (u16, Value) {
-        self.send(self.ask(Method::DELETE, path)).await
+    /// A token, and whom it makes.
+    pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> (String, Principal) {
+        let token = self.0.token(owner, scopes).await;
+        let principal = self.principal_of(&token);
+        (token, principal)
     }
 
     /// A request with a token.
@@ -138,49 +66,24 @@ impl Running {
         path: &str,
         body: Value,
     ) -> (u16, Value) {
-        let request = self.ask(method, path).bearer_auth(token);
-        let request = match body {
-            Value::Null => request,
-            body => request.json(&body),
-        };
+        let request = self.ask_as(Some(token), method, path, &body);
         self.send(request).await
     }
 
-    /// A request with a token, as an agent.
+    /// A request of an agent of the token's owner: (token, agent).
     pub(crate) async fn post_as_agent(
         &self,
         (token, agent): (&str, &str),
         path: &str,
         body: Value,
     ) -> (u16, Value) {
-        let request = self.ask(Method::POST, path).bearer_auth(token);
-        let request = request.header("Jackfield-Agent", agent).json(&body);
-        self.send(request).await
-    }
-
-    /// A token, and whom it makes.
-    pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> (String, Principal) {
-        let owner = Owner::parse(owner).unwrap();
-        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
-        let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
-        let secret = new.await.unwrap().secret;
-        let gatekeeper = Gatekeeper::new(self.hub.clone(), false);
-        let principal = gatekeeper.admit(Some(&secret), &Ingress::Directly).unwrap();
-        (secret, principal)
+        let request = self.ask_as(Some(token), Method::POST, path, &body);
+        self.send(request.header("Jackfield-Agent", agent)).await
     }
 
     /// Attaches agents of `local`.
     pub(crate) fn attach<const N: usize>(&self, ids: [&str; N]) -> [Scripted; N] {
-        ids.map(|id| self.attach_for(&Principal::local(), id))
-    }
-
-    pub(crate) fn attach_for(&self, principal: &Principal, id: &str) -> Scripted {
-        let manner = Manner {
-            door: "local",
-            is_lively: true,
-            one_call_per_session: false,
-        };
-        Scripted::attach(&self.hub, principal, id, Profile::default(), manner)
+        ids.map(|id| self.0.attach(id))
     }
 
     /// Makes a team of `local`; its first member leads it.
@@ -202,7 +105,7 @@ impl Running {
     /// Reads a team's stream from its beginning, after the snapshot.
     pub(crate) async fn events(&self, team: &str) -> SseReader {
         let request = self.ask(Method::GET, &format!("/v1/teams/{team}/events"));
-        let mut reader = SseReader::of(request.send().await.unwrap()).await;
+        let mut reader = SseReader::open(request).await;
         let first = reader.next().await.unwrap();
         assert_eq!(first.event.as_deref(), Some("snapshot"));
         reader

@@ -4,11 +4,11 @@ use jackfield_core::agent::Share;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::http::harness::{Running, is_refused, team};
+use crate::http::harness::{TeamHub, is_refused, team};
 
 #[tokio::test]
 async fn a_team_is_made_and_shown_with_all_agents_of_its_tree() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut _a, mut b, _c] = hub.nested().await;
     b.leave();
     let (status, shown) = hub.get("/v1/teams/all").await;
@@ -43,7 +43,7 @@ async fn a_team_is_made_and_shown_with_all_agents_of_its_tree() {
 
 #[tokio::test]
 async fn names_and_coordinator_may_be_left_out_and_a_member_that_is_a_team_is_one() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_a, _b] = hub.attach(["a", "b"]);
     let inner = json!({"id": "inner", "members": [{"agent": "b"}]});
     let (status, made) = hub.post("/v1/teams", inner).await;
@@ -67,7 +67,7 @@ async fn names_and_coordinator_may_be_left_out_and_a_member_that_is_a_team_is_on
 
 #[tokio::test]
 async fn a_team_is_an_agent_of_the_hub() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_a] = hub.attach(["a"]);
     let mut body = team("t", &["lead=a"]);
     body["name"] = json!("The Team");
@@ -83,7 +83,7 @@ async fn a_team_is_an_agent_of_the_hub() {
 
 #[tokio::test]
 async fn a_change_keeps_what_it_does_not_name() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_a, _b] = hub.attach(["a", "b"]);
     let mut body = team("t", &["lead=a"]);
     body["description"] = json!("does it");
@@ -108,7 +108,7 @@ async fn a_change_keeps_what_it_does_not_name() {
 
 #[tokio::test]
 async fn a_change_that_is_refused_changes_nothing() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     let before = hub.get("/v1/teams/db").await;
     for (change, word) in [
@@ -143,7 +143,7 @@ async fn a_change_that_is_refused_changes_nothing() {
 
 #[tokio::test]
 async fn a_team_that_is_a_member_of_another_is_not_forgotten() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     for path in ["/v1/teams/back", "/v1/agents/back"] {
         is_refused(&hub.delete(path).await, 409, "conflict", "team all");
@@ -159,7 +159,7 @@ async fn a_team_that_is_a_member_of_another_is_not_forgotten() {
 
 #[tokio::test]
 async fn foreign_teams_look_like_unknown_ones_until_they_are_shared() {
-    let hub = Running::closed().await;
+    let hub = TeamHub::closed().await;
     let (ann, her) = hub.token("ann", &["agent:*"]).await;
     let (bob, _) = hub.token("bob", &[]).await;
     let _a = hub.attach_for(&her, "a");

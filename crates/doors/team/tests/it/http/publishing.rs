@@ -4,7 +4,7 @@ use jackfield_core::{agent::Share, limits::Limits, units::Size};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::http::harness::{Running, is_refused, team};
+use crate::http::harness::{TeamHub, is_refused, team};
 
 const EVENTS: &str = "/v1/teams/all/events";
 
@@ -28,7 +28,7 @@ fn within(node: &str, team: &str, inner: &Value) -> Value {
 
 #[tokio::test]
 async fn an_envelope_is_completed_numbered_and_otherwise_kept_as_it_is() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     let mut envelope = status_of("lead", "executing_tool");
     envelope["flavour"] = json!({"deep": [1, 2.50, "\u{e9}"]});
@@ -82,7 +82,7 @@ async fn an_envelope_is_completed_numbered_and_otherwise_kept_as_it_is() {
 
 #[tokio::test]
 async fn a_list_is_shown_in_its_order_among_the_rest() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     let list = ["idle", "executing_tool", "idle"].map(|status| status_of("lead", status));
     let (status, accepted) = hub.post(EVENTS, json!(list)).await;
@@ -106,7 +106,7 @@ async fn a_list_is_shown_in_its_order_among_the_rest() {
 
 #[tokio::test]
 async fn what_is_published_to_an_inner_team_is_shown_in_the_outer_one() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     hub.post(EVENTS, status_of("lead", "idle")).await;
     let (status, _) = hub
@@ -129,7 +129,7 @@ async fn what_is_published_to_an_inner_team_is_shown_in_the_outer_one() {
 
 #[tokio::test]
 async fn forged_names_and_nesting_are_refused_by_field_and_nothing_is_shown() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     let with = |pointer: &str, value: Value| {
         let mut envelope = within(
@@ -213,7 +213,7 @@ async fn forged_names_and_nesting_are_refused_by_field_and_nothing_is_shown() {
 
 #[tokio::test]
 async fn a_list_with_one_bad_envelope_changes_nothing() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested().await;
     let good = || status_of("lead", "executing_tool");
     for (bad, word) in [
@@ -239,7 +239,7 @@ async fn a_body_may_be_as_large_as_a_message() {
         ..Limits::default()
     };
     for (limits, size) in [(Limits::default(), 8 << 20), (limits, 64 << 10)] {
-        let hub = Running::start_with(true, limits).await;
+        let hub = TeamHub::start_with(true, limits).await;
         let _agents = hub.nested().await;
         let bare = serde_json::to_string(&status_of("lead", "idle")).unwrap();
         let fill = |size: usize| {
@@ -260,7 +260,7 @@ async fn a_body_may_be_as_large_as_a_message() {
 
 #[tokio::test]
 async fn a_member_publishes_only_as_itself_and_others_not_at_all() {
-    let hub = Running::closed().await;
+    let hub = TeamHub::closed().await;
     let (ann, her) = hub.token("ann", &["agent:*"]).await;
     let (bob, him) = hub.token("bob", &["agent:*"]).await;
     let (cid, _) = hub.token("cid", &[]).await;

@@ -3,11 +3,11 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::http::harness::{Running, is_refused, team};
+use crate::http::harness::{TeamHub, is_refused, team};
 
 #[tokio::test]
 async fn a_team_that_contradicts_itself_is_refused_by_field() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_a, _b] = hub.attach(["a", "b"]);
     hub.team("t", &["lead=a"]).await;
     let with = |field: &str, value: Value| {
@@ -83,7 +83,7 @@ async fn a_team_that_contradicts_itself_is_refused_by_field() {
 
 #[tokio::test]
 async fn sixty_four_members_are_not_too_many() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_a] = hub.attach(["a"]);
     let many: Vec<String> = (0..64).map(|at| format!("m{at}=a")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -93,7 +93,7 @@ async fn sixty_four_members_are_not_too_many() {
 
 #[tokio::test]
 async fn teams_go_sixteen_deep_and_no_deeper() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_a] = hub.attach(["a"]);
     hub.team("t1", &["lead=a"]).await;
     for depth in 2..=16 {
@@ -115,7 +115,7 @@ async fn teams_go_sixteen_deep_and_no_deeper() {
 
 #[tokio::test]
 async fn agents_of_others_are_no_members_until_they_are_shared() {
-    let hub = Running::closed().await;
+    let hub = TeamHub::closed().await;
     let (ann, her) = hub.token("ann", &["agent:*"]).await;
     let (_, him) = hub.token("bob", &["agent:*"]).await;
     let _a = hub.attach_for(&her, "a");
@@ -151,7 +151,7 @@ async fn agents_of_others_are_no_members_until_they_are_shared() {
 
 #[tokio::test]
 async fn only_who_may_register_an_id_makes_a_team_of_it_or_acts_as_it() {
-    let hub = Running::closed().await;
+    let hub = TeamHub::closed().await;
     let (ann, her) = hub.token("ann", &["agent:a", "agent:t"]).await;
     let _a = hub.attach_for(&her, "a");
     let body = team("t", &["lead=a"]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::http::harness::Running;
+use crate::http::harness::TeamHub;
 
 /// The innermost parts of §3.2, in the envelope of §3.1.
 const TEAM: &str = r#"{
@@ -63,7 +63,7 @@ const TASK_PLAN: &str = r#"{
 
 #[tokio::test]
 async fn the_examples_of_the_seed_are_taken_and_come_back_whole() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_researcher, _other] = hub.attach(["agent-uuid-001", "agent-uuid-002"]);
     hub.team("backend", &["lead=agent-uuid-002"]).await;
     hub.team(

@@ -5,7 +5,7 @@ use jackfield_model::{AgentId, Ask, AskKind, End, Input};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::http::harness::{Running, Scripted, is_refused, team};
+use crate::http::harness::{Scripted, TeamHub, is_refused, team};
 
 const MESSAGES: &str = "/v1/teams/all/messages";
 const STOP: &str = "/v1/teams/all/stop";
@@ -35,7 +35,7 @@ fn answers(serving: &AgentHandle) -> Vec<(Option<bool>, Option<String>)> {
 }
 
 /// Says something to a member, and takes it up there.
-async fn said(hub: &Running, target: &str, agent: &mut Scripted) -> AgentHandle {
+async fn said(hub: &TeamHub, target: &str, agent: &mut Scripted) -> AgentHandle {
     let body = json!({"content": "go", "target": target});
     let (status, taken) = hub.post(MESSAGES, body).await;
     assert_eq!(status, 202, "{taken}");
@@ -44,7 +44,7 @@ async fn said(hub: &Running, target: &str, agent: &mut Scripted) -> AgentHandle 
 
 #[tokio::test]
 async fn a_message_goes_to_the_coordinator_or_to_whom_it_names_and_is_a_task() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut a, mut b, mut c] = hub.nested().await;
     let (status, taken) = hub.post(MESSAGES, json!({"content": "hi"})).await;
     assert_eq!(status, 202);
@@ -68,7 +68,7 @@ async fn a_message_goes_to_the_coordinator_or_to_whom_it_names_and_is_a_task() {
 
 #[tokio::test]
 async fn bad_messages_are_refused_and_reach_nobody() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut a, ..] = hub.nested().await;
     for (body, word) in [
         (json!({}), "field \"content\" is required"),
@@ -99,7 +99,7 @@ async fn bad_messages_are_refused_and_reach_nobody() {
 
 #[tokio::test]
 async fn what_is_said_to_who_waits_for_words_is_the_answer() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut a, ..] = hub.nested().await;
     let serving = said(&hub, "lead", &mut a).await;
     serving.ask(asking(AskKind::Input, "q"));
@@ -110,7 +110,7 @@ async fn what_is_said_to_who_waits_for_words_is_the_answer() {
 
 #[tokio::test]
 async fn stop_cancels_at_the_agents() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut a, mut b, mut c] = hub.nested().await;
     let servings = [
         said(&hub, "lead", &mut a).await,
@@ -146,7 +146,7 @@ async fn stop_cancels_at_the_agents() {
 
 #[tokio::test]
 async fn decisions_reach_who_asks_at_any_depth() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut a, _b, mut c] = hub.nested().await;
     let lead = said(&hub, "lead", &mut a).await;
     let dba = said(&hub, "dba", &mut c).await;
@@ -234,7 +234,7 @@ async fn decisions_reach_who_asks_at_any_depth() {
 
 #[tokio::test]
 async fn the_names_of_the_client_messages_are_read_too() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_a, _b, mut c] = hub.nested().await;
     let body = json!({"content": "go", "target_member_name": "dba", "context_file_paths": ["/a.rs"],
                       "image_urls": ["https://x.test/p.png"]});
@@ -266,7 +266,7 @@ async fn the_names_of_the_client_messages_are_read_too() {
 
 #[tokio::test]
 async fn callers_decide_and_stop_only_what_is_theirs() {
-    let hub = Running::closed().await;
+    let hub = TeamHub::closed().await;
     let (ann, her) = hub.token("ann", &["agent:*"]).await;
     let (bob, _) = hub.token("bob", &[]).await;
     let mut a = hub.attach_for(&her, "a");
@@ -321,7 +321,7 @@ async fn callers_decide_and_stop_only_what_is_theirs() {
 
 #[tokio::test]
 async fn an_admin_who_edits_a_team_gives_its_owner_no_say_over_agents_of_others() {
-    let hub = Running::closed().await;
+    let hub = TeamHub::closed().await;
     let (ann, _) = hub.token("ann", &["agent:*"]).await;
     let (bob, his) = hub.token("bob", &["agent:*"]).await;
     let (root, _) = hub.token("root", &["admin"]).await;

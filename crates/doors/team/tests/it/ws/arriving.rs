@@ -2,13 +2,12 @@
 
 use jackfield_team::team::board::{BoardStatus, NewDeliverable, NewTask, TaskChange};
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::ws::harness::*;
 
 #[tokio::test]
 async fn a_team_that_is_not_there_is_said_and_closed_with_4004() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     for (path, code, message) in [
         ("agent-team", "TEAM_NOT_FOUND", "Team 'x' not found"),
         ("agent", "AGENT_NOT_FOUND", "Agent 'x' not found"),
@@ -23,7 +22,7 @@ async fn a_team_that_is_not_there_is_said_and_closed_with_4004() {
 
 #[tokio::test]
 async fn another_owners_team_looks_like_none() {
-    let hub = Running::start_with(false, Default::default()).await;
+    let hub = TeamHub::start_with(false, Default::default()).await;
     let (_, ann) = hub.token("ann", &["agent:*"]).await;
     let (bob, _) = hub.token("bob", &["agent:*"]).await;
     let _boss = hub.attach_for(&ann, "a-boss");
@@ -43,17 +42,17 @@ async fn another_owners_team_looks_like_none() {
 
 #[tokio::test]
 async fn whoever_cannot_prove_who_they_are_is_refused_before_the_upgrade() {
-    let hub = Running::start_with(false, Default::default()).await;
+    let hub = TeamHub::start_with(false, Default::default()).await;
     for path in ["/ws/agent-team/x", "/ws/agent/x", "/v1/teams/x/events"] {
         let refused = hub.try_view(path, None).await.unwrap_err();
-        let (status, body) = refusal(*refused);
+        let (status, body) = refusal(&refused);
         assert_eq!((status, &body["error"]), (401, &json!("unauthorized")));
     }
 }
 
 #[tokio::test]
 async fn a_query_that_makes_no_sense_is_refused_before_the_upgrade() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     for (query, word) in [
         ("after_sequence=x", "after_sequence must be a whole number"),
         ("team_run_id=run_1", "give both"),
@@ -65,26 +64,19 @@ async fn a_query_that_makes_no_sense_is_refused_before_the_upgrade() {
     ] {
         let path = format!("/ws/agent-team/x?{query}");
         let refused = hub.try_view(&path, None).await.unwrap_err();
-        let (status, body) = refusal(*refused);
+        let (status, body) = refusal(&refused);
         assert_eq!(status, 400, "{query}");
         assert!(body["message"].as_str().unwrap().contains(word), "{body}");
     }
 }
 
-fn refusal(error: Error) -> (u16, Value) {
-    let Error::Http(response) = error else {
-        panic!("{error}")
-    };
-    let body = response.body().as_deref().unwrap_or_default();
-    (
-        response.status().as_u16(),
-        serde_json::from_slice(body).unwrap(),
-    )
+fn refusal(refused: &WsRefused) -> (u16, Value) {
+    (refused.status, serde_json::from_str(&refused.body).unwrap())
 }
 
 #[tokio::test]
 async fn a_viewer_is_first_shown_how_everything_stands_without_numbers() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [_boss, _lead, mut head, _dba] = hub.nested();
     head.leave();
     let mut viewer = hub.view("/ws/agent-team/web").await;
@@ -121,7 +113,7 @@ async fn a_viewer_is_first_shown_how_everything_stands_without_numbers() {
 
 #[tokio::test]
 async fn the_snapshot_has_the_board_and_what_goes_on() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let local = jackfield_core::principal::Principal::local();
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
@@ -183,7 +175,7 @@ async fn the_snapshot_has_the_board_and_what_goes_on() {
 
 #[tokio::test]
 async fn what_is_not_understood_is_answered_and_the_connection_stays() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -209,13 +201,10 @@ async fn what_is_not_understood_is_answered_and_the_connection_stays() {
             "INVALID_APPROVAL_TOKEN",
         ),
     ] {
-        viewer.send_raw(text).await;
+        viewer.send_text(text).await;
         assert_eq!(viewer.error().await, code, "{text}");
     }
-    let binary = Message::binary(vec![1, 2, 3]);
-    futures_util::SinkExt::send(&mut viewer.0, binary)
-        .await
-        .unwrap();
+    viewer.send_binary(&[1, 2, 3]).await;
     assert_eq!(viewer.error().await, "INVALID_MESSAGE");
     viewer.say("still here", None).await;
     assert_eq!(

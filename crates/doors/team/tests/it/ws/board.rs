@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ws::harness::*;
 
-fn add(hub: &Running, team: &str, name: &str) {
+fn add(hub: &TeamHub, team: &str, name: &str) {
     let new = NewTask {
         name: name.to_owned(),
         assignee: hub
@@ -26,7 +26,7 @@ fn add(hub: &Running, team: &str, name: &str) {
     added.unwrap();
 }
 
-fn set(hub: &Running, team: &str, task: &str, status: BoardStatus) {
+fn set(hub: &TeamHub, team: &str, task: &str, status: BoardStatus) {
     let change = TaskChange {
         status: Some(status),
         ..TaskChange::default()
@@ -46,7 +46,7 @@ fn ids(plan: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_viewer_gets_the_whole_board_and_one_that_asks_so_what_was_added() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut whole = hub.viewer("web").await;
@@ -113,7 +113,7 @@ async fn a_viewer_gets_the_whole_board_and_one_that_asks_so_what_was_added() {
 
 #[tokio::test]
 async fn the_board_of_a_team_below_is_shown_as_its_own() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _agents = hub.nested();
     let mut viewer = hub.viewer("web").await;
     add(&hub, "back", "scan");

@@ -7,14 +7,14 @@ use serde_json::json;
 
 use crate::ws::harness::*;
 
-fn change(hub: &Running, id: &str, change: impl FnOnce(TeamSpec) -> TeamSpec) {
+fn change(hub: &TeamHub, id: &str, change: impl FnOnce(TeamSpec) -> TeamSpec) {
     let (local, id) = (Principal::local(), AgentId::parse(id).unwrap());
     drop(hub.teams.change(&local, &id, change).unwrap());
 }
 
 #[tokio::test]
 async fn who_is_removed_while_it_asks_is_stopped_and_who_comes_is_told() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let (_boss, mut dev, _aide) = (
         hub.attach("a-boss"),
         hub.attach("a-dev"),

@@ -12,7 +12,7 @@ const PLACES: [(usize, &str, &str); 2] = [(0, "boss", "boss"), (2, "head", "back
 #[tokio::test]
 async fn a_member_waits_until_a_viewer_decides() {
     for (depth, name, route) in PLACES {
-        let hub = Running::start().await;
+        let hub = TeamHub::start().await;
         let mut agents = hub.nested();
         let mut viewer = hub.viewer("web").await;
         for (round, by) in ["name", "route", "token", "key", "id"]
@@ -64,7 +64,7 @@ async fn a_member_waits_until_a_viewer_decides() {
 
 #[tokio::test]
 async fn a_decision_that_fits_nothing_is_refused_with_its_code() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, ..] = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("go", None).await;
@@ -119,7 +119,7 @@ async fn a_decision_that_fits_nothing_is_refused_with_its_code() {
 
 #[tokio::test]
 async fn a_strangers_question_is_nobodys_to_decide() {
-    let hub = Running::start_with(false, Default::default()).await;
+    let hub = TeamHub::start_with(false, Default::default()).await;
     let (ann, ann_as) = hub.token("ann", &["agent:*"]).await;
     let (bob, _) = hub.token("bob", &["call:web"]).await;
     let mut boss = hub.attach_for(&ann_as, "a-boss");
@@ -155,7 +155,7 @@ async fn a_strangers_question_is_nobodys_to_decide() {
 
 #[tokio::test]
 async fn a_viewer_that_comes_later_finds_the_open_question_once() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let mut first = hub.viewer("web").await;
     first.say("go", Some("head")).await;
@@ -223,7 +223,7 @@ async fn an_open_question_that_the_tail_has_lost_is_in_the_snapshot() {
         tail: Size::kib(4),
         ..TeamLimits::default()
     };
-    let hub = Running::start_limited(limits).await;
+    let hub = TeamHub::start_limited(limits).await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut first = hub.viewer("web").await;

@@ -27,7 +27,7 @@ const DEPTHS: [(usize, &str, &str, &str, Option<&str>); 3] = [
 #[tokio::test]
 async fn a_members_work_is_told_in_the_protocols_frames_at_every_depth() {
     for (depth, name, agent, route, stamp) in DEPTHS {
-        let hub = Running::start().await;
+        let hub = TeamHub::start().await;
         let mut agents = hub.nested();
         let (mut speaker, mut viewer) = (hub.viewer("web").await, hub.viewer("web").await);
         speaker.say("Find them", Some(route)).await;
@@ -230,7 +230,7 @@ fn said(frame: &Value) -> (String, Value) {
 
 #[tokio::test]
 async fn a_tool_that_failed_is_shown_so_and_its_member_goes_on() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, ..] = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("go", None).await;
@@ -260,7 +260,7 @@ async fn a_tool_that_failed_is_shown_so_and_its_member_goes_on() {
 
 #[tokio::test]
 async fn a_tool_whose_result_was_never_reported_is_not_shown_as_succeeded() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, ..] = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("go", None).await;
@@ -280,7 +280,7 @@ async fn a_tool_whose_result_was_never_reported_is_not_shown_as_succeeded() {
 
 #[tokio::test]
 async fn status_lines_outside_of_tools_belong_to_a_segment_that_was_started() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, ..] = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("go", None).await;
@@ -309,7 +309,7 @@ async fn status_lines_outside_of_tools_belong_to_a_segment_that_was_started() {
 
 #[tokio::test]
 async fn a_member_that_fails_is_shown_with_its_error() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, ..] = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("go", None).await;
@@ -337,7 +337,7 @@ async fn a_member_that_fails_is_shown_with_its_error() {
 
 #[tokio::test]
 async fn a_message_from_one_member_to_another_is_an_event_of_the_one_who_gets_it() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, mut lead, ..] = hub.nested();
     let (mut speaker, mut viewer) = (hub.viewer("web").await, hub.viewer("web").await);
     speaker.say("go", None).await;
@@ -372,7 +372,7 @@ async fn a_message_from_one_member_to_another_is_an_event_of_the_one_who_gets_it
 
 #[tokio::test]
 async fn two_viewers_get_the_same_numbers_and_a_strangers_call_is_not_shown() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, ..] = hub.nested();
     let (mut one, mut two) = (hub.viewer("web").await, hub.viewer("web").await);
     let target = AgentId::parse("a-boss").unwrap();

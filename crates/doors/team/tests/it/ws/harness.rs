@@ -1,49 +1,38 @@
-//! A hub with the team door on a port of its own, members whose part the test plays, and viewers.
+//! The sockets of the team door: teams, viewers that read frame by frame, and what members do.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
-use futures_util::{SinkExt as _, StreamExt as _};
 use jackfield_core::{
-    agent::Profile,
-    call::AgentHandle,
-    hub::Hub,
-    limits::Limits,
-    principal::{Principal, Scopes},
-    store::memory::MemoryStore,
+    call::AgentHandle, limits::Limits, principal::Principal, store::memory::MemoryStore,
 };
-pub(crate) use jackfield_kit::testing::{Scripted, soon};
-use jackfield_kit::{
-    auth::{Gatekeeper, Ingress},
-    files::Files,
-    server::Server,
-    tasks::Tasks,
-    testing::{Manner, SOON},
-};
-use jackfield_model::{AgentId, Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json, Owner};
+pub(crate) use jackfield_kit::testing::{Scripted, WsRefused, soon};
+use jackfield_kit::testing::{TestHub, TestSettings, WsClient};
+use jackfield_model::{AgentId, Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json};
 use jackfield_team::{
-    TeamDoor, TeamLimits, Teams, router,
+    TeamLimits, Teams,
     team::{MemberKind, MemberSpec, TeamSpec},
 };
 use serde_json::{Value, json};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{Error, Message, client::IntoClientRequest as _},
-};
+use tokio_tungstenite::tungstenite::Message;
 
-/// A running hub.
-pub(crate) struct Running {
-    pub(crate) addr: SocketAddr,
-    pub(crate) hub: Hub,
+/// A hub with the team door.
+pub(crate) struct TeamHub {
+    test: TestHub,
     pub(crate) teams: Teams,
-    pub(crate) tasks: Tasks,
-    _server: JoinSet<usize>,
 }
 
-impl Running {
+impl Deref for TeamHub {
+    type Target = TestHub;
+
+    fn deref(&self) -> &TestHub {
+        &self.test
+    }
+}
+
+impl TeamHub {
     /// As on loopback.
     pub(crate) async fn start() -> Self {
         Self::start_with(true, Limits::default()).await
@@ -59,67 +48,30 @@ impl Running {
         trusts_everyone: bool,
         limits: Limits,
     ) -> Self {
-        Self::serve(Teams::open(store, limits).await.unwrap(), trusts_everyone).await
+        let settings = TestSettings {
+            store,
+            limits,
+            trusts_everyone,
+            ..TestSettings::default()
+        };
+        Self::serve(settings, TeamLimits::default()).await
     }
 
     /// With limits of teams.
     pub(crate) async fn start_limited(limits: TeamLimits) -> Self {
-        let (store, hub) = (Arc::new(MemoryStore::default()), Limits::default());
-        let files = Arc::new(Files::new(&hub));
-        let teams = Teams::open_with(store, hub, limits, files).await.unwrap();
-        Self::serve(teams, true).await
+        Self::serve(TestSettings::default(), limits).await
     }
 
-    async fn serve(teams: Teams, trusts_everyone: bool) -> Self {
-        let hub = teams.hub().clone();
-        let tasks = Tasks::new();
-        let (app, _) = router(TeamDoor {
-            teams: teams.clone(),
-            gatekeeper: Gatekeeper::new(hub.clone(), trusts_everyone),
-            tasks: tasks.clone(),
-        });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = listener.local_addr().unwrap();
-        let mut server = JoinSet::new();
-        server.spawn(Server::new(vec![listener], app, tasks.clone()).run(SOON));
-        Self {
-            addr,
-            hub,
-            teams,
-            tasks,
-            _server: server,
-        }
-    }
-
-    /// Stops as the binary does.
-    pub(crate) async fn stop(&self) {
-        self.hub.stop(Duration::ZERO).await;
-        assert_eq!(self.tasks.stop(SOON).await, 0, "nobody has to be killed");
+    async fn serve(settings: TestSettings, limits: TeamLimits) -> Self {
+        let (test, teams) = crate::start(settings, limits).await;
+        Self { test, teams }
     }
 
     /// A token, and whom it makes.
     pub(crate) async fn token(&self, owner: &str, scopes: &[&str]) -> (String, Principal) {
-        let owner = Owner::parse(owner).unwrap();
-        let scopes = Scopes::parse(scopes.iter().copied()).unwrap();
-        let new = self.hub.tokens().create("t".into(), owner, &scopes, None);
-        let secret = new.await.unwrap().secret;
-        let gate = Gatekeeper::new(self.hub.clone(), false);
-        let principal = gate.admit(Some(&secret), &Ingress::Directly).unwrap();
-        (secret, principal)
-    }
-
-    /// Attaches an agent of `local`.
-    pub(crate) fn attach(&self, id: &str) -> Scripted {
-        self.attach_for(&Principal::local(), id)
-    }
-
-    pub(crate) fn attach_for(&self, principal: &Principal, id: &str) -> Scripted {
-        let manner = Manner {
-            door: "local",
-            is_lively: true,
-            one_call_per_session: false,
-        };
-        Scripted::attach(&self.hub, principal, id, Profile::default(), manner)
+        let token = self.test.token(owner, scopes).await;
+        let principal = self.principal_of(&token);
+        (token, principal)
     }
 
     /// Makes a team of `local`; a member is `name=agent` or `name=team:id`, the first one leads.
@@ -162,16 +114,12 @@ impl Running {
         &self,
         path: &str,
         token: Option<&str>,
-    ) -> Result<Viewer, Box<Error>> {
-        let tcp = TcpStream::connect(self.addr).await.unwrap();
-        let url = format!("ws://{}{path}", self.addr);
-        let mut request = url.into_client_request().unwrap();
-        if let Some(token) = token {
-            let value = format!("Bearer {token}").parse().unwrap();
-            request.headers_mut().insert("authorization", value);
-        }
-        let opened = soon(tokio_tungstenite::client_async(request, tcp)).await;
-        opened.map(|(socket, _)| Viewer(socket)).map_err(Box::new)
+    ) -> Result<Viewer, WsRefused> {
+        let token = token.map(|token| format!("Bearer {token}"));
+        let headers = token.as_deref().map(|token| ("authorization", token));
+        let headers: Vec<_> = headers.into_iter().collect();
+        let opened = WsClient::connect_with(self.addr, path, &headers).await;
+        opened.map(Viewer)
     }
 
     /// A viewer of a team in which nothing has happened yet, that has seen how everything stands.
@@ -202,33 +150,23 @@ fn member(text: &str) -> MemberSpec {
 
 /// A viewer. Dropping it cuts the connection.
 #[derive(Debug)]
-pub(crate) struct Viewer(pub(crate) WebSocketStream<TcpStream>);
+pub(crate) struct Viewer(WsClient);
+
+impl Deref for Viewer {
+    type Target = WsClient;
+
+    fn deref(&self) -> &WsClient {
+        &self.0
+    }
+}
+
+impl DerefMut for Viewer {
+    fn deref_mut(&mut self) -> &mut WsClient {
+        &mut self.0
+    }
+}
 
 impl Viewer {
-    pub(crate) async fn send(&mut self, frame: Value) {
-        self.send_raw(&frame.to_string()).await;
-    }
-
-    pub(crate) async fn send_raw(&mut self, text: &str) {
-        self.0.send(Message::text(text)).await.unwrap();
-    }
-
-    pub(crate) async fn next(&mut self) -> Message {
-        loop {
-            match soon(self.0.next()).await.expect("open").expect("sound") {
-                Message::Ping(_) | Message::Pong(_) => {}
-                message => return message,
-            }
-        }
-    }
-
-    pub(crate) async fn frame(&mut self) -> Value {
-        match self.next().await {
-            Message::Text(text) => serde_json::from_str(&text).unwrap(),
-            other => panic!("not a text frame: {other:?}"),
-        }
-    }
-
     /// The next frame of this type.
     pub(crate) async fn until(&mut self, kind: &str) -> Value {
         loop {
@@ -266,7 +204,7 @@ impl Viewer {
                 Message::Text(text) => frames.push(serde_json::from_str(&text).unwrap()),
                 Message::Close(frame) => {
                     // Says goodbye in turn, which the hub waits for.
-                    while let Some(Ok(_)) = soon(self.0.next()).await {}
+                    self.gone().await;
                     return (frames, frame.expect("a code").code.into());
                 }
                 other => panic!("{other:?}"),

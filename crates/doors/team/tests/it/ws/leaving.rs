@@ -8,7 +8,7 @@ use crate::ws::harness::*;
 
 #[tokio::test]
 async fn when_the_hub_stops_the_final_statuses_come_before_the_end() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("go", Some("dba")).await;
@@ -40,7 +40,7 @@ async fn when_the_hub_stops_the_final_statuses_come_before_the_end() {
 
 #[tokio::test]
 async fn what_is_unread_when_the_hub_stops_is_drained() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -67,7 +67,7 @@ async fn what_is_unread_when_the_hub_stops_is_drained() {
 
 #[tokio::test]
 async fn a_team_that_is_removed_says_so() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -93,7 +93,7 @@ async fn a_team_that_is_removed_says_so() {
 
 #[tokio::test]
 async fn a_viewer_whose_token_is_revoked_is_closed_with_4002() {
-    let hub = Running::start_with(false, Default::default()).await;
+    let hub = TeamHub::start_with(false, Default::default()).await;
     let (ann, ann_as) = hub.token("ann", &["agent:*"]).await;
     let _boss = hub.attach_for(&ann_as, "a-boss");
     hub.team_for(&ann_as, "web", &["boss=a-boss"]);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::ws::harness::*;
 
 /// Lets the team's one member say so many words, on the word of somebody else than the viewer.
-async fn talk(hub: &Running, viewer: &mut Viewer, boss: &mut Scripted, words: usize) -> Vec<Value> {
+async fn talk(hub: &TeamHub, viewer: &mut Viewer, boss: &mut Scripted, words: usize) -> Vec<Value> {
     let mut speaker = hub.view("/ws/agent-team/web?replay=false").await;
     speaker.say("go", None).await;
     let working = boss.next_call().await;
@@ -21,7 +21,7 @@ async fn talk(hub: &Running, viewer: &mut Viewer, boss: &mut Scripted, words: us
 
 #[tokio::test]
 async fn whoever_comes_back_gets_the_tail_with_its_own_numbers() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -53,7 +53,7 @@ async fn whoever_comes_back_gets_the_tail_with_its_own_numbers() {
 
 #[tokio::test]
 async fn whoever_comes_back_after_a_restart_misses_nothing_of_the_new_run() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -93,7 +93,7 @@ async fn what_is_gone_is_said() {
         tail: Size::kib(4),
         ..TeamLimits::default()
     };
-    let hub = Running::start_limited(limits).await;
+    let hub = TeamHub::start_limited(limits).await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     // Nobody views, so that nobody holds anything back.
@@ -125,7 +125,7 @@ async fn what_is_gone_is_said() {
 
 #[tokio::test]
 async fn a_burst_reaches_every_viewer_whole_and_one_that_does_not_read_holds_up_nobody() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let mut stalled = hub.viewer("web").await;
     let mut viewers = [hub.viewer("web").await, hub.viewer("web").await];

@@ -11,9 +11,9 @@ use serde_json::json;
 use crate::ws::harness::*;
 
 /// A hub on which `web/dba`, two teams down, works for a viewer and has asked something; and the one that comes after it.
-async fn restarted() -> (Running, Running) {
+async fn restarted() -> (TeamHub, TeamHub) {
     let store = Arc::new(MemoryStore::default());
-    let before = Running::start_on(store.clone(), true, Limits::default()).await;
+    let before = TeamHub::start_on(store.clone(), true, Limits::default()).await;
     let [_boss, _lead, _head, mut dba] = before.nested();
     let settings = Settings {
         approvals_to_caller: true,
@@ -38,7 +38,7 @@ async fn restarted() -> (Running, Running) {
     while task.record().state != jackfield_core::store::TaskState::InputRequired {
         soon(rows.next()).await.unwrap();
     }
-    let after = Running::start_on(store, true, Limits::default()).await;
+    let after = TeamHub::start_on(store, true, Limits::default()).await;
     (before, after)
 }
 

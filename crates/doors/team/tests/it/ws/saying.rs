@@ -7,7 +7,7 @@ use crate::ws::harness::*;
 
 #[tokio::test]
 async fn a_message_goes_to_the_coordinator_or_to_whom_it_names() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let mut viewer = hub.viewer("web").await;
     for (target, agent) in [
@@ -29,7 +29,7 @@ async fn a_message_goes_to_the_coordinator_or_to_whom_it_names() {
 
 #[tokio::test]
 async fn what_one_viewer_says_is_shown_to_the_others() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let (mut one, mut other) = (hub.viewer("web").await, hub.viewer("web").await);
     one.say("hello", Some("lead")).await;
@@ -79,7 +79,7 @@ async fn what_one_viewer_says_is_shown_to_the_others() {
 
 #[tokio::test]
 async fn a_message_to_nobody_is_refused_and_the_team_is_not_disturbed() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("hello", Some("nobody")).await;
@@ -111,7 +111,7 @@ async fn a_message_to_nobody_is_refused_and_the_team_is_not_disturbed() {
 
 #[tokio::test]
 async fn whoever_names_a_message_hears_what_became_of_it() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -148,7 +148,7 @@ async fn whoever_names_a_message_hears_what_became_of_it() {
 
 #[tokio::test]
 async fn a_message_that_is_sent_twice_under_its_id_is_accepted_twice_and_made_once() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -175,7 +175,7 @@ async fn a_message_that_is_sent_twice_under_its_id_is_accepted_twice_and_made_on
 
 #[tokio::test]
 async fn messages_of_a_viewer_reach_the_member_in_order() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -191,7 +191,7 @@ async fn messages_of_a_viewer_reach_the_member_in_order() {
 
 #[tokio::test]
 async fn files_and_images_go_along() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -218,7 +218,7 @@ async fn files_and_images_go_along() {
 
 #[tokio::test]
 async fn a_stop_reaches_the_agents_and_only_those_that_are_meant() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, mut lead, _, mut dba] = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("one", None).await;
@@ -252,20 +252,17 @@ async fn a_stop_reaches_the_agents_and_only_those_that_are_meant() {
 
 #[tokio::test]
 async fn every_message_of_a_flood_is_answered() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
     // In one write: how many are done before the next is read is the hub's affair.
     for number in 0..200 {
         let payload = json!({"content": number.to_string(), "target_member_name": "nobody"});
-        let frame = json!({"type": "SEND_MESSAGE", "payload": payload}).to_string();
-        let message = tokio_tungstenite::tungstenite::Message::text(frame);
-        futures_util::SinkExt::feed(&mut viewer.0, message)
-            .await
-            .unwrap();
+        let frame = json!({"type": "SEND_MESSAGE", "payload": payload});
+        assert!(viewer.feed(&frame).await);
     }
-    futures_util::SinkExt::flush(&mut viewer.0).await.unwrap();
+    assert!(viewer.flush().await);
     let mut codes = Vec::new();
     for _ in 0..200 {
         codes.push(viewer.error().await);
@@ -282,7 +279,7 @@ async fn every_message_of_a_flood_is_answered() {
 
 #[tokio::test]
 async fn whoever_may_only_call_sees_and_stops_only_what_they_asked_for() {
-    let hub = Running::start_with(false, Default::default()).await;
+    let hub = TeamHub::start_with(false, Default::default()).await;
     let (ann, ann_as) = hub.token("ann", &["agent:*"]).await;
     let (bob, _) = hub.token("bob", &["call:web"]).await;
     let mut boss = hub.attach_for(&ann_as, "a-boss");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ws::harness::*;
 
-async fn alone(hub: &Running, path: &str, id: &str, status: &str) -> Viewer {
+async fn alone(hub: &TeamHub, path: &str, id: &str, status: &str) -> Viewer {
     let mut viewer = hub.view(path).await;
     let connected = viewer.frame().await;
     assert_eq!(connected["type"], "CONNECTED");
@@ -33,7 +33,7 @@ async fn until_idle(viewer: &mut Viewer) -> Vec<Value> {
 
 #[tokio::test]
 async fn one_agent_is_viewed_without_any_word_of_a_team() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     let mut viewer = alone(&hub, "/ws/agent/a-boss", "a-boss", "idle").await;
     viewer.say("hello", None).await;
@@ -80,7 +80,7 @@ async fn one_agent_is_viewed_without_any_word_of_a_team() {
 
 #[tokio::test]
 async fn its_viewer_sees_everybodys_calls_and_may_stop_and_decide_them() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     let mut viewer = alone(&hub, "/ws/agent/a-boss", "a-boss", "idle").await;
     let target = AgentId::parse("a-boss").unwrap();
@@ -102,7 +102,7 @@ async fn its_viewer_sees_everybodys_calls_and_may_stop_and_decide_them() {
 
 #[tokio::test]
 async fn a_team_viewed_so_is_its_coordinator() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let [mut boss, ..] = hub.nested();
     let mut viewer = alone(&hub, "/ws/agent/web", "web", "idle").await;
     viewer.say("hello", None).await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::ws::harness::*;
 
-async fn get(hub: &Running, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
+async fn get(hub: &TeamHub, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
     let url = format!("http://{}/v1/teams/{path}", hub.addr);
     let mut request = reqwest::Client::new().get(url).timeout(SOON);
     for (name, value) in headers {
@@ -17,7 +17,7 @@ async fn get(hub: &Running, path: &str, headers: &[(&str, &str)]) -> reqwest::Re
 }
 
 /// A stream whose snapshot was read.
-async fn stream(hub: &Running, path: &str, headers: &[(&str, &str)]) -> (SseReader, Value) {
+async fn stream(hub: &TeamHub, path: &str, headers: &[(&str, &str)]) -> (SseReader, Value) {
     let mut reader = SseReader::of(get(hub, path, headers).await).await;
     let first = reader.next().await.unwrap();
     assert_eq!(first.event.as_deref(), Some("snapshot"));
@@ -41,7 +41,7 @@ async fn until_idle(reader: &mut SseReader) -> Vec<Sse> {
 
 #[tokio::test]
 async fn a_reader_gets_the_snapshot_then_the_seeds_envelopes() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let (mut reader, snapshot) = stream(&hub, "web/events", &[]).await;
     assert_eq!(snapshot["team"]["id"], "web");
@@ -94,7 +94,7 @@ async fn a_reader_gets_the_snapshot_then_the_seeds_envelopes() {
 
 #[tokio::test]
 async fn a_reader_that_comes_back_goes_on_where_it_was() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     let mut viewer = hub.viewer("web").await;
@@ -133,7 +133,7 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
 
 #[tokio::test]
 async fn the_snapshot_has_the_open_questions() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let mut agents = hub.nested();
     let mut viewer = hub.viewer("web").await;
     viewer.say("go", Some("head")).await;
@@ -152,7 +152,7 @@ async fn the_snapshot_has_the_open_questions() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused() {
-    let hub = Running::start().await;
+    let hub = TeamHub::start().await;
     let _boss = hub.attach("a-boss");
     hub.team("web", &["boss=a-boss"]);
     for (path, headers, status) in [
@@ -175,7 +175,7 @@ async fn what_makes_no_sense_is_refused() {
 
 #[tokio::test]
 async fn a_stream_says_why_it_ends() {
-    let hub = Running::start_with(false, Default::default()).await;
+    let hub = TeamHub::start_with(false, Default::default()).await;
     let (ann, ann_as) = hub.token("ann", &["agent:*"]).await;
     let (other, other_as) = hub.token("ann", &["agent:*"]).await;
     let _boss = hub.attach_for(&ann_as, "a-boss");

@@ -1,6 +1,6 @@
 //! The platform relays to Agora agents in the same way as to bridge agents.
 
-use jackfield_testkit::{Postbox, TestHub, relay_to, with_files};
+use jackfield_testkit::{CallbackReceiver, TestHub, relay_to, with_files};
 use serde_json::json;
 
 use super::{agora_files, bridge_files, pieces, reply_chunk};
@@ -117,7 +117,7 @@ async fn two_requests_of_one_session_reach_an_agent_that_can_tell_them_apart_at_
 
 #[tokio::test]
 async fn an_async_relay_to_either_door_is_called_back() {
-    let mut postbox = Postbox::start().await;
+    let mut receiver = CallbackReceiver::start_accepting().await;
     let hub = TestHub::start_with(|config| config.allow_private_outbound = true).await;
     let platform = hub.platform();
     let mut ada = hub.agora("ada").await;
@@ -125,7 +125,7 @@ async fn an_async_relay_to_either_door_is_called_back() {
     for (agent, request) in [("ada", "r-1"), (AMY, "r-2"), ("ada", "r-3"), (AMY, "r-4")] {
         let mut body = relay_to(agent, request);
         body["mode"] = "async".into();
-        body["callback_url"] = postbox.url("/back").into();
+        body["callback_url"] = receiver.url("/back").into();
         let (status, accepted) = platform.post("/api/relay", body).await;
         assert_eq!((status, &accepted["request_id"]), (202, &json!(request)));
         let fails = matches!(request, "r-3" | "r-4");
@@ -151,7 +151,7 @@ async fn an_async_relay_to_either_door_is_called_back() {
             };
             ada.send(end).await;
         }
-        let mut posted = with_files(postbox.next().await.body).await;
+        let mut posted = with_files(receiver.next().await.body()).await;
         posted["duration_ms"].take();
         let mut expected = json!({"request_id": request, "status": "completed", "result": "all of it", "duration_ms": null, "session_key": "s-1"});
         if agent == "ada" {
@@ -167,18 +167,18 @@ async fn an_async_relay_to_either_door_is_called_back() {
 /// The caller and the agent have disconnected long before.
 #[tokio::test]
 async fn an_async_relay_is_called_back_when_its_agent_leaves() {
-    let mut postbox = Postbox::start().await;
+    let mut receiver = CallbackReceiver::start_accepting().await;
     let hub = TestHub::start_with(|config| config.allow_private_outbound = true).await;
     let ada = hub.agora("ada").await;
     let amy = hub.bridge(AMY).await;
     for (agent, mut raw) in [("ada", ada), (AMY, amy)] {
         let mut body = relay_to(agent, "r-1");
         body["mode"] = "async".into();
-        body["callback_url"] = postbox.url("/back").into();
+        body["callback_url"] = receiver.url("/back").into();
         assert_eq!(hub.platform().post("/api/relay", body).await.0, 202);
         raw.frame().await;
         raw.close().await;
-        let posted = postbox.next().await.body;
+        let posted = receiver.next().await.body();
         assert_eq!(
             posted,
             json!({"request_id": "r-1", "status": "failed", "error_code": "agent_offline", "error_message": "Agent disconnected"})

@@ -1,6 +1,6 @@
 //! Successful responses to the platform: exactly the fields of the original.
 
-use jackfield_testkit::{Postbox, TestHub, relay_to};
+use jackfield_testkit::{CallbackReceiver, TestHub, relay_to};
 use serde_json::{Value, json};
 
 use crate::bridge::{AMY, NOBODY, answer_all, done, error, with};
@@ -45,11 +45,11 @@ async fn a_relay_is_a_stream_of_data_lines_and_nothing_else() {
 /// 1.5
 #[tokio::test]
 async fn an_async_relay_is_accepted_running_and_over() {
-    let mut postbox = Postbox::start().await;
+    let mut receiver = CallbackReceiver::start_accepting().await;
     let hub = TestHub::start_with(|config| config.allow_private_outbound = true).await;
     let mut amy = hub.bridge(AMY).await;
     let platform = hub.platform();
-    let asked = json!({"mode": "async", "callback_url": postbox.url("/back"), "session_title": "A title", "user_message": "hi!"});
+    let asked = json!({"mode": "async", "callback_url": receiver.url("/back"), "session_title": "A title", "user_message": "hi!"});
     let failure =
         json!({"status": "failed", "error_code": "adapter_crash", "error_message": "it died"});
     for (request, end, over, posted) in [
@@ -80,7 +80,7 @@ async fn an_async_relay_is_accepted_running_and_over() {
             json!({"request_id": request, "status": "running"})
         );
         amy.send(end).await;
-        let mut post = postbox.next().await.body;
+        let mut post = receiver.next().await.body();
         if post["status"] == "completed" {
             post = without(post, &["duration_ms"], Value::is_u64);
         }

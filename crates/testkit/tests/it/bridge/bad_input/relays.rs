@@ -1,7 +1,7 @@
 //! Requests of the platform that are too large, unsafe or for other callers' calls.
 
 use futures_util::stream;
-use jackfield_testkit::{Postbox, TestHub, answer, relay_to};
+use jackfield_testkit::{CallbackReceiver, TestHub, answer, relay_to};
 use reqwest::{Body, Method};
 use serde_json::json;
 
@@ -70,12 +70,12 @@ async fn unsafe_and_empty_fields_never_reach_the_agent() {
 
 #[tokio::test]
 async fn a_callback_to_a_private_address_is_refused_and_nothing_is_posted() {
-    let postbox = Postbox::start().await;
+    let receiver = CallbackReceiver::start_accepting().await;
     let hub = TestHub::start().await;
     let mut amy = hub.bridge(AMY).await;
     for url in [
-        postbox.url("/"),
-        postbox.url("/").replace("127.0.0.1", "localhost"),
+        receiver.url("/"),
+        receiver.url("/").replace("127.0.0.1", "localhost"),
         hub.url("/v1/tokens"),
         "http://169.254.169.254/latest/meta-data/".to_owned(),
         "http://[::1]/".to_owned(),
@@ -101,7 +101,7 @@ async fn a_callback_to_a_private_address_is_refused_and_nothing_is_posted() {
         );
     }
     amy.expect_no_bridge_frame().await;
-    assert!(postbox.is_empty());
+    assert!(receiver.is_idle());
 }
 
 /// Ids chosen by peers are scoped to the peer: two principals may choose the same id.

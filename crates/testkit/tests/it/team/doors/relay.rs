@@ -1,6 +1,6 @@
 //! The platform, by the bridge's relay.
 
-use jackfield_testkit::{Postbox, TestHub, relay_to};
+use jackfield_testkit::{CallbackReceiver, TestHub, relay_to};
 use serde_json::json;
 
 use super::{ANSWER, begin, expect_cancel, expect_shown, work};
@@ -31,17 +31,17 @@ async fn a_relay_to_a_team_is_streamed_and_cancelled() {
 
 #[tokio::test]
 async fn an_async_relay_to_a_team_is_answered_by_its_callback() {
-    let mut postbox = Postbox::start().await;
+    let mut receiver = CallbackReceiver::start_accepting().await;
     let hub = TestHub::start_with(|config| config.allow_private_outbound = true).await;
     let (mut lead, mut dev, mut user) = duo_of(&hub).await;
     let platform = hub.platform();
     let mut body = relay_to("duo", "r-1");
     body["mode"] = "async".into();
-    body["callback_url"] = postbox.url("/back").into();
+    body["callback_url"] = receiver.url("/back").into();
     let (status, accepted) = platform.post("/api/relay", body).await;
     assert_eq!(status, 202, "{accepted}");
     work(&mut lead, &mut dev, "hi").await;
-    let post = postbox.next().await.body;
+    let post = receiver.next().await.body();
     assert_eq!(
         (&post["status"], &post["result"]),
         (&json!("completed"), &json!(ANSWER))

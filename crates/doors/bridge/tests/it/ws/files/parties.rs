@@ -19,14 +19,9 @@ fn signal(transfer: &str, to: &str, signal_type: &str) -> Value {
     })
 }
 
-async fn platform(door: &Door, body: &Value) -> (u16, Value) {
-    let url = format!("http://{}/api/rtc-signal/amy", door.addr);
-    let sent = reqwest::Client::new()
-        .post(url)
-        .header("X-Platform-Secret", SECRET)
-        .json(body);
-    let answer = sent.send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
+async fn platform(door: &BridgeHub, body: &Value) -> (u16, Value) {
+    let sent = door.ask(Method::POST, "/api/rtc-signal/amy").json(body);
+    door.send(sent.header("X-Platform-Secret", SECRET)).await
 }
 
 #[tokio::test]
@@ -323,7 +318,7 @@ async fn the_platform_fetches_through_the_hub_what_was_offered_to_it_and_nothing
 #[tokio::test]
 async fn a_hub_that_was_restarted_still_knows_whose_a_transfer_is() {
     let store = Arc::new(MemoryStore::default());
-    let open = || Door::open_on(store.clone(), Limits::default(), false);
+    let open = || BridgeHub::open_on(store.clone(), Limits::default(), false);
     let door = open().await;
     let ann = Party::new(&door, "ann", &["agent:*"]).await;
     let mut amy = ann.agent(&door, "amy").await;
@@ -340,7 +335,7 @@ async fn a_hub_that_was_restarted_still_knows_whose_a_transfer_is() {
     door.stop().await;
     let door = open().await;
     let ann = Party {
-        base: format!("http://{}", door.addr),
+        client: door.client.clone(),
         ..ann
     };
     let mut amy = ann.agent(&door, "amy").await;

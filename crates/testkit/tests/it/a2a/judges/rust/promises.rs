@@ -6,7 +6,7 @@ use a2a::{
     ListTasksResponse, Role, Task, TaskPushNotificationConfig, TaskState, error_code,
 };
 use futures_util::StreamExt;
-use jackfield_testkit::Postbox;
+use jackfield_testkit::CallbackReceiver;
 use serde_json::{Value, json};
 
 use super::{
@@ -166,9 +166,9 @@ pub(super) async fn push_configs(called: &Called) {
 }
 
 pub(super) async fn pushed(called: &Called) {
-    let mut postbox = Postbox::start().await;
+    let mut receiver = CallbackReceiver::start_accepting().await;
     let configuration = json!({"taskPushNotificationConfig": {
-        "url": postbox.url("/told"),
+        "url": receiver.url("/told"),
         "token": "t-2",
         "authentication": {"scheme": "Bearer", "credentials": "sesame"},
     }});
@@ -176,10 +176,11 @@ pub(super) async fn pushed(called: &Called) {
     let task = called.send(&request).await;
     let mut state = Value::Null;
     while state != "TASK_STATE_COMPLETED" {
-        let post = postbox.next().await;
+        let post = receiver.next().await;
         assert_eq!(post.headers["authorization"], "Bearer sesame");
         assert_eq!(post.headers["x-a2a-notification-token"], "t-2");
-        let item = post.body.as_object().unwrap();
+        let body = post.body();
+        let item = body.as_object().unwrap();
         let (kind, content) = item.iter().next().unwrap();
         let is_item = ["task", "statusUpdate", "artifactUpdate"].contains(&kind.as_str());
         assert!(is_item && item.len() == 1, "an item of a stream: {item:?}");

@@ -1,28 +1,104 @@
-//! An agent whose part the test plays.
+//! [`Scripted`]: an agent in the process of the hub, whose calls the test answers step by step.
 
 use std::sync::Arc;
 
 use jackfield_core::{
-    agent::{Closing, Link, Profile},
+    agent::{Closing, Link, Profile, Skill},
     call::{AgentHandle, Call},
     entry::Entry,
     hub::{Attached, Hub},
     principal::Principal,
 };
-use jackfield_model::{AgentId, CallId};
+use jackfield_model::{AgentId, CallId, End, Event};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::soon;
 
-/// How an agent is attached.
+/// The properties of an agent's [`Link`].
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
-    /// The door that it came through.
+    /// The door of the agent.
     pub door: &'static str,
-    /// Whether its line shows signs of life all the time.
+    /// Whether the connection shows signs of life all the time.
     pub is_lively: bool,
-    /// Whether it cannot tell the requests of a session apart.
+    /// Whether the agent cannot tell the requests of a session apart.
     pub one_call_per_session: bool,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self {
+            door: "local",
+            is_lively: true,
+            one_call_per_session: false,
+        }
+    }
+}
+
+/// An agent that is not attached yet: of `local`, with an empty profile, if the test says nothing else.
+#[derive(Debug)]
+#[must_use]
+pub struct AgentBuilder<'a> {
+    hub: &'a Hub,
+    id: String,
+    principal: Principal,
+    profile: Profile,
+    manner: Manner,
+}
+
+impl<'a> AgentBuilder<'a> {
+    /// Creates a builder for an agent with this id.
+    pub fn new(hub: &'a Hub, id: &str) -> Self {
+        Self {
+            hub,
+            id: id.to_owned(),
+            principal: Principal::local(),
+            profile: Profile::default(),
+            manner: Manner::default(),
+        }
+    }
+
+    /// Attaches the agent for this principal.
+    pub fn of(mut self, principal: &Principal) -> Self {
+        self.principal = principal.clone();
+        self
+    }
+
+    /// Gives the agent a profile.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Gives the agent the name `Agent ID` and one skill.
+    pub fn named(mut self, skill: Skill) -> Self {
+        self.profile.name = format!("Agent {}", self.id);
+        self.profile.skills = vec![skill];
+        self
+    }
+
+    /// Attaches the agent through this door.
+    pub fn door(mut self, door: &'static str) -> Self {
+        self.manner.door = door;
+        self
+    }
+
+    /// Replaces the properties of the link.
+    pub fn manner(mut self, manner: Manner) -> Self {
+        self.manner = manner;
+        self
+    }
+
+    /// Attaches the agent.
+    pub fn attach(self) -> Scripted {
+        Scripted::attach(
+            self.hub,
+            &self.principal,
+            &self.id,
+            self.profile,
+            self.manner,
+        )
+    }
 }
 
 #[derive(Debug)]
@@ -61,7 +137,7 @@ impl Link for Mailbox {
     }
 }
 
-/// An agent whose part the test plays. Dropping it hangs up.
+/// An attached agent whose calls the test answers. Dropping it detaches the agent.
 #[derive(Debug)]
 pub struct Scripted {
     attached: Option<Attached>,
@@ -127,4 +203,10 @@ impl Scripted {
     pub async fn next_close(&mut self) -> Closing {
         soon(self.closed.recv()).await.unwrap()
     }
+}
+
+/// Answers a call with a text.
+pub fn answer_text(call: AgentHandle, text: &str) {
+    call.push(Event::text(text));
+    call.finish(End::done());
 }

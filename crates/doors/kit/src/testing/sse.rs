@@ -1,32 +1,37 @@
-//! The client's end of a stream of server-sent events.
+//! [`SseReader`]: the client's end of a stream of server-sent events.
 
-use reqwest::{Response, StatusCode};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
 use super::soon;
 
-/// One event of a stream.
+/// An event of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sse {
-    /// Its name.
+    /// Name of the event, if the protocol has names.
     pub event: Option<String>,
-    /// Its id.
+    /// Id of the event, if present.
     pub id: Option<String>,
-    /// Its data, which is JSON.
+    /// Data of the event, which is JSON.
     pub data: Value,
 }
 
-/// Reads a stream. Dropping it hangs up.
+/// A stream of server-sent events. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct SseReader {
-    /// What is read.
+    /// The response that is read.
     pub response: Response,
     /// Bytes and not text: a chunk may end within a character.
     unread: Vec<u8>,
 }
 
 impl SseReader {
-    /// Panics if there is no stream.
+    /// Sends a request whose response is a stream. Panics if the request is refused.
+    pub async fn open(request: RequestBuilder) -> Self {
+        Self::of(request.send().await.unwrap()).await
+    }
+
+    /// Reads a response. Panics if it is no stream.
     pub async fn of(response: Response) -> Self {
         let status = response.status();
         if status != StatusCode::OK {
@@ -40,29 +45,50 @@ impl SseReader {
         }
     }
 
-    /// The next event that has data; none at the end.
+    /// Waits for the next event as raw text, including the final empty line. Returns `None` at the end of the
+    /// stream.
+    pub async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.unread.windows(2).position(|two| two == b"\n\n") {
+                let block = self.unread.drain(..at + 2).collect();
+                return Some(String::from_utf8(block).unwrap());
+            }
+            match soon(self.response.chunk()).await.unwrap() {
+                Some(bytes) => self.unread.extend_from_slice(&bytes),
+                None => {
+                    assert_eq!(self.unread, b"", "the last event is cut off");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Waits for the next event, or returns `None` at the end of the stream. Skips comments.
     pub async fn next(&mut self) -> Option<Sse> {
         loop {
-            let blank = self.unread.windows(2).position(|pair| pair == b"\n\n");
-            if let Some(end) = blank {
-                let frame: Vec<_> = self.unread.drain(..end + 2).collect();
-                let frame = String::from_utf8(frame).unwrap();
-                let field = |name: &str| {
-                    let mut lines = frame.lines();
-                    lines.find_map(|line| line.strip_prefix(name).map(str::to_owned))
-                };
-                if let Some(data) = field("data: ") {
-                    return Some(Sse {
-                        event: field("event: "),
-                        id: field("id: "),
-                        data: serde_json::from_str(&data).unwrap(),
-                    });
-                }
-                continue;
+            let block = self.block().await?;
+            let field = |name: &str| {
+                let mut lines = block.lines();
+                lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+            };
+            if let Some(data) = field("data") {
+                let parsed = serde_json::from_str(data);
+                return Some(Sse {
+                    event: field("event").map(str::to_owned),
+                    id: field("id").map(str::to_owned),
+                    data: parsed.unwrap_or_else(|error| panic!("{block:?}: {error}")),
+                });
             }
-            let bytes = soon(self.response.chunk()).await.unwrap()?;
-            self.unread.extend_from_slice(&bytes);
         }
+    }
+
+    /// Returns the data of all events until the end of the stream.
+    pub async fn rest(&mut self) -> Vec<Value> {
+        let mut all = Vec::new();
+        while let Some(next) = self.next().await {
+            all.push(next.data);
+        }
+        all
     }
 }
 
