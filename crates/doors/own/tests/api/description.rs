@@ -21,7 +21,7 @@ async fn a_hub_that_cannot_write_is_not_ready_until_it_can_and_says_why() {
     // Another program breaks the database: it can still be read, and not be written.
     let other = Connection::open(dir.path().join("jackfield.db")).unwrap();
     other
-        .execute_batch("ALTER TABLE remotes RENAME TO lost")
+        .execute_batch("ALTER TABLE records RENAME TO lost")
         .unwrap();
     let (status, answer) = hub.get("/readyz").await;
     assert_eq!(
@@ -29,11 +29,11 @@ async fn a_hub_that_cannot_write_is_not_ready_until_it_can_and_says_why() {
         (StatusCode::SERVICE_UNAVAILABLE, &json!("internal"))
     );
     let message = answer["message"].as_str().unwrap();
-    assert!(message.contains("no such table: remotes"), "{message}");
+    assert!(message.contains("no such table: records"), "{message}");
     assert_eq!(hub.get("/healthz").await.0, StatusCode::OK);
 
     other
-        .execute_batch("ALTER TABLE lost RENAME TO remotes")
+        .execute_batch("ALTER TABLE lost RENAME TO records")
         .unwrap();
     assert_eq!(hub.get("/readyz").await.0, StatusCode::OK);
 }

@@ -87,6 +87,7 @@ pub(crate) fn records_about_no_agent_stay_until_they_are_removed(store: &dyn Sto
         ..door_record("a", key, 2)
     });
     save(store, &[&of_a, &x, &y]);
+    store.probe().wait().unwrap();
     assert_eq!(load(store), [x.clone(), y.clone(), of_a.clone()]);
     let changed = DoorRecord {
         value: Json::parse("3").unwrap(),
