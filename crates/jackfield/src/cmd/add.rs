@@ -30,13 +30,13 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Add a remote agent to the hub, by its address; the hub chooses the protocol. A URL is an A2A server, which
-/// becomes an agent that every user of the hub can call. The hub reads secrets from its own environment or files,
-/// each time they are sent. A multiaddr that ends in /p2p/ID is a libp2p peer, whose agents are agents of the hub
-/// while connected. The hub may then call the peer, not the peer the hub; p2p.allowed in the hub's configuration
-/// allows that. Needs an admin token.
+/// becomes an agent of the hub; jackfield share lets other users call it. The hub reads secrets from its own
+/// environment or files, each time they are sent. A multiaddr that ends in /p2p/ID is a libp2p peer, whose agents
+/// are agents of the hub while the peer is connected. To let the peer call the hub, add its id to p2p.allowed in
+/// the hub's configuration. Needs an admin token.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "A peer's address is a multiaddr that ends in /p2p/ID: a host, tcp or udp and quic-v1, perhaps a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub while it is connected. The hub may then call\nthe peer; p2p.allowed lets the peer call the hub. Credentials, --as and --timeout are for servers; jackfield rm\n/p2p/ID removes the peer.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
+    after_long_help = "A peer's address is a multiaddr that ends in /p2p/ID: a host, then tcp or udp/quic-v1, optionally a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub while it is connected. The hub may then call\nthe peer; p2p.allowed lets the peer call the hub. Credentials, --as and --timeout are for servers; jackfield rm\n/p2p/ID removes the peer.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
 )]
 pub(crate) struct Add {
     /// Add the remote at this address: the URL of an A2A server, its agent or its card, or the multiaddr of a peer
@@ -78,7 +78,7 @@ pub(crate) struct Add {
     /// Fail a call after this long without any data from the server, such as 90s or 10m
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
-    /// Add it even if it cannot be reached now
+    /// Add the server or peer even if it cannot be reached now
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
