@@ -168,8 +168,10 @@ impl Bridge {
     /// Records the registration of an agent ([`ConnectionRecord`]).
     pub(crate) fn note_attached(&self, id: &AgentId, attachment: ConnectionRecord) {
         let mut attached = self.connections.lock();
-        // Only before the map would double its size, so that the cost per agent stays low.
-        if attached.len() >= REMEMBERED && attached.len() == attached.capacity() {
+        // Only each time that the number of connections has doubled, so that the cost per agent stays low. The capacity of
+        // the map would not do: it depends on the hashes.
+        let is_new = !attached.contains_key(id);
+        if is_new && attached.len() >= REMEMBERED && attached.len().is_power_of_two() {
             attached.retain(|_, attachment| attachment.is_known());
         }
         attached.insert(id.clone(), attachment);

@@ -73,6 +73,14 @@ impl Cli {
         }
     }
 
+    /// Lets the hubs of this home listen for peers on any free port. A hub that starts again at a fixed address would
+    /// otherwise need the port above it, which another program may have by then.
+    pub(crate) fn with_any_peer_port(self) -> Self {
+        let config = "[p2p]\nlisten = [\"/ip4/127.0.0.1/tcp/0\"]\n";
+        std::fs::write(self.home().join("jackfield.toml"), config).expect("a file");
+        self
+    }
+
     /// The home, which is also the working directory.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()

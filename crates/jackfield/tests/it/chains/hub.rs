@@ -10,9 +10,6 @@ use tokio::time::timeout;
 
 use crate::run::{Cli, Running};
 
-/// Listens for peers on any free port; the default, one above the HTTP port, may be taken.
-const CONFIG: &str = "[p2p]\nlisten = [\"/ip4/127.0.0.1/tcp/0\"]\n";
-
 /// A running hub.
 pub(crate) struct Hub {
     pub(crate) addr: SocketAddr,
@@ -24,8 +21,7 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) async fn start() -> Self {
-        let cli = Cli::at("");
-        fs::write(cli.home().join("jackfield.toml"), CONFIG).expect("a file");
+        let cli = Cli::at("").with_any_peer_port();
         Self::start_at("127.0.0.1:0", cli).await
     }
 

@@ -414,7 +414,7 @@ async fn served(cli: &Cli, listen: &str) -> (Running, String) {
 
 #[tokio::test]
 async fn ten_calls_outlive_kill_9_of_the_hub_and_none_is_run_twice() {
-    let cli = Cli::at("");
+    let cli = Cli::at("").with_any_peer_port();
     let (hub, addr) = served(&cli, "127.0.0.1:0").await;
     let cli = cli.at_hub(&format!("http://{addr}"));
     let script = "read n || true; echo $n >>runs; echo begin $n; until [ -e go ]; do sleep 0.05; done; echo end $n";
@@ -455,7 +455,7 @@ async fn ten_calls_outlive_kill_9_of_the_hub_and_none_is_run_twice() {
 
 #[tokio::test]
 async fn a_call_to_an_agent_that_can_resume_survives_kill_9_of_the_hub() {
-    let cli = Cli::at("");
+    let cli = Cli::at("").with_any_peer_port();
     let (hub, addr) = served(&cli, "127.0.0.1:0").await;
     let cli = cli.at_hub(&format!("http://{addr}"));
     let script = "echo begin; until [ -e go ]; do sleep 0.05; done; echo end";
@@ -569,7 +569,7 @@ async fn an_invite_is_not_lost_where_the_hubs_public_url_leads_nowhere() {
 
 #[tokio::test]
 async fn an_agent_comes_back_to_its_hub_that_needs_a_token_since_its_restart() {
-    let cli = Cli::at("");
+    let cli = Cli::at("").with_any_peer_port();
     let mut hub = cli.start(&["serve", "--listen", "127.0.0.1:0"]);
     let line = hub.until_line("jackfield listens on ").await;
     let addr = line

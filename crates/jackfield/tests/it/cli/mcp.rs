@@ -246,7 +246,8 @@ async fn a_cancel_reaches_the_agent() {
 
 #[tokio::test]
 async fn a_hub_that_is_killed_costs_one_answer_and_is_found_again() {
-    let served = Served::start(Cli::at(""), &[]).await;
+    let cli = Cli::at("").with_any_peer_port();
+    let served = Served::start(cli, &[]).await;
     let mut ada = served.agora("ada").await;
     let mut mcp = Mcp::greeted(&served.cli, &[]).await;
     mcp.tool(1, "call_agent", json!({"agent": "ada", "message": "hi"}))

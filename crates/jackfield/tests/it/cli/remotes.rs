@@ -241,7 +241,8 @@ async fn a_server_in_the_file_is_an_agent_and_comes_back() {
 async fn a_call_to_a_dialled_server_survives_kill_9_of_the_hub() {
     let slow = Arc::new(Slow::default());
     let server = Server::start_slow(slow.clone()).await;
-    let Served { process, cli, addr } = Served::start(Cli::at(""), &[]).await;
+    let cli = Cli::at("").with_any_peer_port();
+    let Served { process, cli, addr } = Served::start(cli, &[]).await;
     cli.run(&["add", &server.url, "--as", "far"]).await.ok();
     let mut call = cli.start(&["call", "far", "x"]);
     assert_eq!(call.line().await.as_deref(), Some("begin"));

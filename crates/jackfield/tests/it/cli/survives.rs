@@ -52,7 +52,8 @@ async fn kill_9_loses_nothing_acknowledged_and_doubles_nothing() {
 
 #[tokio::test]
 async fn who_waits_for_a_task_goes_on_after_the_hub_was_killed() {
-    let served = Served::start(Cli::at(""), &[]).await;
+    let cli = Cli::at("").with_any_peer_port();
+    let served = Served::start(cli, &[]).await;
     served.agora("bob").await.close().await;
     let args = ["call", "bob", "hello", "--wait-online", "8h", "--detach"];
     let task = served.cli.run(&args).await.ok().out.trim().to_owned();
