@@ -296,7 +296,7 @@ mod tests {
             package("crates/sdk", SDK, &[WIRE, "tokio"]),
             package("crates/transfer", TRANSFER, &["str0m", "tokio"]),
             package(
-                "crates/jackfield",
+                "crates/cli",
                 "jackfield",
                 &[CORE, KIT, STORE, "jackfield-agora"],
             ),
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn sqlite_is_used_by_the_store_alone() {
-        let packages = with(package("crates/jackfield", "jackfield", &["rusqlite"]));
+        let packages = with(package("crates/cli", "jackfield", &["rusqlite"]));
         assert_eq!(
             broken_rules(&packages, ""),
             [
@@ -420,11 +420,7 @@ mod tests {
 
     #[test]
     fn every_crate_of_the_libp2p_family_belongs_to_the_peer() {
-        let packages = with(package(
-            "crates/jackfield",
-            "jackfield",
-            &["libp2p-identity"],
-        ));
+        let packages = with(package("crates/cli", "jackfield", &["libp2p-identity"]));
         assert_eq!(
             broken_rules(&packages, ""),
             [
