@@ -23,32 +23,44 @@ use crate::{
     log,
 };
 
+/// Inserts a task, unless it exists.
+pub(crate) const INSERT: &str = "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
+                        created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
+                        once_key, once_digest, parent, handle, context, token, sent_at, failure_cause)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO NOTHING";
+
+/// Updates the columns that change in every turn. Besides `state` and `updated_at` none of them is in an index: SQLite
+/// rewrites the entries of an index whenever a statement names one of its columns, even if the value stays the same.
+pub(crate) const UPDATE: &str = "UPDATE tasks SET
+        call = ?, caller = ?, door = ?, state = ?, sent = ?, epoch = ?, log_end = max(log_end, ?),
+        created_at = ?, updated_at = ?, wait_until = ?, failure = ?, failure_text = ?, unread = ?,
+        once_digest = ?, parent = ?, handle = ?, context = ?, token = ?, sent_at = ?, failure_cause = ?
+     WHERE id = ?";
+
+/// Updates the columns by which a task is found, if one of them differs. Most saves change none.
+pub(crate) const UPDATE_IDENTITY: &str = "UPDATE tasks SET
+        principal = ?2, agent = ?3, session = ?4, request = ?5, once_key = ?6, callback = ?7, followers = ?8
+     WHERE id = ?1
+        AND (principal, agent, session, request, once_key, callback, followers)
+            IS NOT (?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+
 /// Inserts or updates a [`TaskRecord`]. The end of the log never decreases, even if the record was created
 /// before the last append.
 pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
-    let mut statement = conn.prepare_cached(
-        "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
-                            created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
-                            once_key, once_digest, parent, handle, context, token, sent_at, failure_cause)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT (id) DO UPDATE SET
-            call = excluded.call, principal = excluded.principal, caller = excluded.caller, door = excluded.door,
-            agent = excluded.agent, session = excluded.session, request = excluded.request, state = excluded.state,
-            sent = excluded.sent, epoch = excluded.epoch, log_end = max(log_end, excluded.log_end),
-            created_at = excluded.created_at, updated_at = excluded.updated_at, wait_until = excluded.wait_until,
-            failure = excluded.failure, failure_text = excluded.failure_text, callback = excluded.callback,
-            unread = excluded.unread, followers = excluded.followers, once_key = excluded.once_key,
-            once_digest = excluded.once_digest, parent = excluded.parent, handle = excluded.handle,
-            context = excluded.context, token = excluded.token, sent_at = excluded.sent_at,
-            failure_cause = excluded.failure_cause",
-    )?;
-    let callback = task.callback.as_ref().map(serde_json::to_string);
-    let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
+    if !insert(conn, task)? {
+        update(conn, task)?;
+        update_identity(conn, task)?;
+    }
+    Ok(())
+}
+
+/// Inserts a [`TaskRecord`]. Returns false if the task exists; it is unchanged then.
+fn insert(conn: &Connection, task: &TaskRecord) -> Result<bool, DatabaseError> {
+    let mut statement = conn.prepare_cached(INSERT)?;
     let once = task.once.as_ref();
-    let context = (!task.context.is_empty()).then(|| serde_json::to_string(&task.context));
-    let unread = |span: Span| i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX);
     let failure = task.failure.as_ref();
-    statement.execute(rusqlite::params![
+    let inserted = statement.execute(rusqlite::params![
         task.id.to_string(),
         task.call.to_string(),
         &task.principal,
@@ -66,19 +78,82 @@ pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseE
         task.wait_until.map(time_text),
         failure.map(|failure| failure.reason.name()),
         failure.map(|failure| failure.text.as_ref()),
-        callback.transpose()?,
-        task.unread.map(unread),
-        followers.transpose()?,
+        callback_text(task)?,
+        task.unread.map(millis),
+        followers_text(task)?,
         once.map(|once| &once.key),
         once.map(|once| once.digest),
         task.parent.map(|parent| parent.to_string()),
         task.handle.as_ref().map(Json::get),
-        context.transpose()?,
+        context_text(task)?,
         task.token.map(|token| token.to_string()),
         task.sent_at.map(time_text),
         failure.and_then(|failure| failure.cause).map(Cause::name),
     ])?;
+    Ok(inserted > 0)
+}
+
+fn update(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
+    let mut statement = conn.prepare_cached(UPDATE)?;
+    let failure = task.failure.as_ref();
+    statement.execute(rusqlite::params![
+        task.call.to_string(),
+        &task.caller,
+        &task.door,
+        state_name(task.state, task.needs_auth),
+        task.sent,
+        task.epoch,
+        signed(task.log_end),
+        time_text(task.created_at),
+        time_text(task.updated_at),
+        task.wait_until.map(time_text),
+        failure.map(|failure| failure.reason.name()),
+        failure.map(|failure| failure.text.as_ref()),
+        task.unread.map(millis),
+        task.once.as_ref().map(|once| once.digest),
+        task.parent.map(|parent| parent.to_string()),
+        task.handle.as_ref().map(Json::get),
+        context_text(task)?,
+        task.token.map(|token| token.to_string()),
+        task.sent_at.map(time_text),
+        failure.and_then(|failure| failure.cause).map(Cause::name),
+        task.id.to_string(),
+    ])?;
     Ok(())
+}
+
+fn update_identity(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
+    let mut statement = conn.prepare_cached(UPDATE_IDENTITY)?;
+    statement.execute(rusqlite::params![
+        task.id.to_string(),
+        &task.principal,
+        task.agent.as_str(),
+        task.session.as_str(),
+        task.request.as_str(),
+        task.once.as_ref().map(|once| &once.key),
+        callback_text(task)?,
+        followers_text(task)?,
+    ])?;
+    Ok(())
+}
+
+fn callback_text(task: &TaskRecord) -> Result<Option<String>, DatabaseError> {
+    let callback = task.callback.as_ref().map(serde_json::to_string);
+    Ok(callback.transpose()?)
+}
+
+fn followers_text(task: &TaskRecord) -> Result<Option<String>, DatabaseError> {
+    let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
+    Ok(followers.transpose()?)
+}
+
+fn context_text(task: &TaskRecord) -> Result<Option<String>, DatabaseError> {
+    let context = (!task.context.is_empty()).then(|| serde_json::to_string(&task.context));
+    Ok(context.transpose()?)
+}
+
+fn millis(span: Span) -> i64 {
+    i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Removes the callbacks and followers that the given tokens registered from all tasks.

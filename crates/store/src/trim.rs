@@ -231,7 +231,7 @@ fn parse(place: &TrimCursor) -> Result<TaskId, DatabaseError> {
 fn usage_by_owner(conn: &Connection) -> Result<BTreeMap<String, OwnerUsage>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT owner, sum(bytes) AS bytes FROM tasks INDEXED BY tasks_finished_by_owner
-         WHERE state IN ('completed', 'failed', 'cancelled', 'rejected') GROUP BY owner",
+         WHERE is_final = 1 GROUP BY owner",
     )?;
     let owners = statement.query_map([], |row| {
         let holding = OwnerUsage {
@@ -252,7 +252,7 @@ fn oldest_of(
 ) -> Result<Option<TrimCursor>, DatabaseError> {
     let mut statement = conn.prepare_cached(
         "SELECT id, updated_at FROM tasks INDEXED BY tasks_finished_by_owner
-         WHERE owner = ?1 AND state IN ('completed', 'failed', 'cancelled', 'rejected')
+         WHERE owner = ?1 AND is_final = 1
             AND (updated_at, id) >= (?2, ?3)
             AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id AND outbox.state = 'pending')
          ORDER BY updated_at, id LIMIT 1",
@@ -271,7 +271,7 @@ fn oldest(
     let mut statement = conn.prepare_cached(
         // Forces the index whatever SQLite estimates, because this query runs for every removed task.
         "SELECT id, updated_at FROM tasks INDEXED BY tasks_finished
-         WHERE state IN ('completed', 'failed', 'cancelled', 'rejected') AND (updated_at, id) >= (?1, ?2)
+         WHERE is_final = 1 AND (updated_at, id) >= (?1, ?2)
             AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id
                 AND (outbox.state = 'pending' OR outbox.next_at >= ?3))
          ORDER BY updated_at, id LIMIT 1",

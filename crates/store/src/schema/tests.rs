@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use super::*;
+use crate::tasks;
 
 const FIRST: MigrationStep = MigrationStep::breaking(
     "CREATE TABLE schema (min_reader INTEGER NOT NULL); INSERT INTO schema VALUES (0);
@@ -177,7 +178,7 @@ fn a_database_from_before_the_first_release_is_refused_with_the_remedy_and_left_
 fn the_real_schema_leads_to_its_newest_version() {
     let (_dir, _path, conn) = database(&SCHEMA);
     let newest = SCHEMA.newest();
-    assert_eq!(version(&conn), (newest, 18));
+    assert_eq!(version(&conn), (newest, 19));
 }
 
 /// What SQLite does for a query.
@@ -215,7 +216,7 @@ fn a_page_of_ones_own_tasks_is_read_by_its_index() {
 fn the_oldest_finished_task_of_an_owner_is_found_by_its_index() {
     let (_dir, _path, conn) = database(&SCHEMA);
     let oldest = "SELECT id FROM tasks INDEXED BY tasks_finished_by_owner
-        WHERE owner = 'ann' AND state IN ('completed', 'failed', 'cancelled', 'rejected')
+        WHERE owner = 'ann' AND is_final = 1
             AND (updated_at, id) >= ('2026', 'x') ORDER BY updated_at, id LIMIT 1";
     let oldest = plan(&conn, oldest);
     assert!(oldest.contains("(owner=? AND (updated_at,id)>"), "{oldest}");
@@ -223,4 +224,22 @@ fn the_oldest_finished_task_of_an_owner_is_found_by_its_index() {
         !oldest.contains("SORT") && !oldest.contains("B-TREE"),
         "{oldest}"
     );
+}
+
+#[test]
+fn saving_a_task_builds_no_temporary_table() {
+    let (_dir, _path, conn) = database(&SCHEMA);
+    for sql in [tasks::INSERT, tasks::UPDATE, tasks::UPDATE_IDENTITY] {
+        let mut statement = conn.prepare(&format!("EXPLAIN {sql}")).unwrap();
+        let mut rows = statement.raw_query();
+        let mut opcodes = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            opcodes.push(row.get::<_, String>("opcode").unwrap());
+        }
+        assert!(
+            opcodes.iter().any(|it| it == "IdxInsert")
+                && !opcodes.iter().any(|it| it == "OpenEphemeral"),
+            "{sql}: {opcodes:?}"
+        );
+    }
 }
