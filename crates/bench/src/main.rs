@@ -6,6 +6,7 @@
 //! - `load` and `burst` load a server that is already running, for a profiler.
 
 mod bare;
+mod builds;
 mod client;
 mod files;
 mod frame;
@@ -65,6 +66,9 @@ struct Run {
     /// Path of a NATS server to compare with
     #[arg(long, value_name = "FILE")]
     nats: Option<PathBuf>,
+    /// Path of another build of the hub to compare with
+    #[arg(long, value_name = "FILE")]
+    before: Option<PathBuf>,
     /// File for the results; without it they are only printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -169,6 +173,7 @@ async fn work(command: Command) -> Result<()> {
                     jackfield: absolute_path(&run.jackfield)?,
                     nats: run.nats.as_deref().map(absolute_path).transpose()?,
                 },
+                before: run.before.as_deref().map(absolute_path).transpose()?,
                 rounds: run.rounds.unwrap_or(if run.quick { 3 } else { 10 }).max(1),
                 is_quick: run.quick,
                 only: run.only,

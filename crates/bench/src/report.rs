@@ -63,7 +63,8 @@ impl Report {
             "# Benchmarks\n\nWritten by `cargo xtask bench`; do not edit. It builds the hub and the load generator for \
              release and takes\nsome ten minutes; nothing else should run meanwhile. `cargo xtask bench --quick` shows in two \
              minutes whether everything\nworks, `--only ROW` measures one row (`relay`, `idle`, `pairs`, `stalled`, `pump`, \
-             `attached`,\n`team`, `files`); neither changes this page.\n\n",
+             `attached`,\n`team`, `files`); neither changes this page. `--before FILE --only builds`\ncompares this build of the hub with \
+             another one.\n\n",
         );
         page += &self.facts();
         page += &method();
@@ -122,7 +123,7 @@ fn method() -> String {
 }
 
 impl Section {
-    fn new(title: &str, text: &str, header: &[&'static str]) -> Self {
+    pub(crate) fn new(title: &str, text: &str, header: &[&'static str]) -> Self {
         Self {
             title: title.to_owned(),
             text: text.to_owned(),

@@ -1,5 +1,7 @@
 //! The rows of the report: what is measured, in which order, against which baseline, and the goals.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
 use tokio::{
     task::JoinSet,
@@ -42,10 +44,12 @@ pub(crate) enum Row {
     Team,
     /// Files between agents against a plain copy over TCP
     Files,
+    /// This build against the build of `--before`
+    Builds,
 }
 
 impl Row {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Relay,
         Self::Idle,
         Self::Pairs,
@@ -54,6 +58,7 @@ impl Row {
         Self::Attached,
         Self::Team,
         Self::Files,
+        Self::Builds,
     ];
 }
 
@@ -61,6 +66,8 @@ impl Row {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) programs: Programs,
+    /// Another build of the hub to compare with.
+    pub(crate) before: Option<PathBuf>,
     pub(crate) rounds: usize,
     pub(crate) is_quick: bool,
     /// Rows to measure; empty for all.
@@ -96,6 +103,10 @@ impl Plan {
             Row::Attached => vec![self.attached(foreign).await?],
             Row::Team => vec![self.team(foreign).await?],
             Row::Files => vec![self.files().await?],
+            Row::Builds => match &self.before {
+                Some(before) => vec![self.builds(before).await?],
+                None => Vec::new(),
+            },
         })
     }
 
@@ -453,7 +464,7 @@ impl Plan {
     }
 }
 
-fn progress(what: &str, round: usize, values: &[(&str, f64)]) {
+pub(crate) fn progress(what: &str, round: usize, values: &[(&str, f64)]) {
     let values: Vec<_> = values
         .iter()
         .map(|(name, value)| format!("{name} {value:.2}"))
