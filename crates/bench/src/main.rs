@@ -7,17 +7,25 @@
 
 mod bare;
 mod client;
+mod empty;
+mod fan_out;
 mod files;
 mod frame;
 mod idle;
+mod nchan;
 mod patterns;
 mod proc;
 mod quiet;
 mod report;
 mod rows;
 mod server;
+mod sse;
 mod stats;
+mod storm;
+mod stream;
 mod team;
+mod tls;
+mod tls_streams;
 
 use std::{
     net::SocketAddr,
@@ -65,6 +73,9 @@ struct Run {
     /// Path of a NATS server to compare with
     #[arg(long, value_name = "FILE")]
     nats: Option<PathBuf>,
+    /// Path of nginx with nchan to compare with
+    #[arg(long, value_name = "FILE")]
+    nginx: Option<PathBuf>,
     /// File for the results; without it they are only printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -168,6 +179,7 @@ async fn work(command: Command) -> Result<()> {
                 programs: server::Programs {
                     jackfield: absolute_path(&run.jackfield)?,
                     nats: run.nats.as_deref().map(absolute_path).transpose()?,
+                    nginx: run.nginx.as_deref().map(absolute_path).transpose()?,
                 },
                 rounds: run.rounds.unwrap_or(if run.quick { 3 } else { 10 }).max(1),
                 is_quick: run.quick,
