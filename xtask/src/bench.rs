@@ -174,7 +174,7 @@ fn succeeds(command: &mut Command) -> bool {
 
 /// Returns whether this run replaces the usual results: a full run without a different output file.
 fn writes_results(args: &[String]) -> bool {
-    !["--out", "--only", "--quick"]
+    !["--out", "--only", "--quick", "--noisy"]
         .iter()
         .any(|flag| has_flag(args, flag))
 }
@@ -212,5 +212,6 @@ mod tests {
         assert!(!writes_results(&args(&["--only", "idle"])));
         assert!(!writes_results(&args(&["--only=idle"])));
         assert!(!writes_results(&args(&["--quick"])));
+        assert!(!writes_results(&args(&["--noisy"])));
     }
 }

@@ -85,6 +85,9 @@ struct Run {
     /// Use fewer rounds and messages, to check that everything works
     #[arg(long)]
     quick: bool,
+    /// Measure also while other processes use the machine; the report shows how much they used
+    #[arg(long)]
+    noisy: bool,
     /// Measure only this row; may be given more than once
     #[arg(long, value_enum, value_name = "ROW")]
     only: Vec<rows::Row>,
@@ -175,6 +178,9 @@ async fn work(command: Command) -> Result<()> {
             team::load(told.addr, told.pid, burst, told.times).await
         }
         Command::Run(run) => {
+            if run.noisy {
+                quiet::tolerate_noise();
+            }
             let plan = rows::Plan {
                 programs: server::Programs {
                     jackfield: absolute_path(&run.jackfield)?,

@@ -63,7 +63,7 @@ impl Report {
             "# Benchmarks\n\nWritten by `cargo xtask bench`; do not edit. It builds the hub and the load generator for \
              release and takes\nhalf an hour; nothing else should run meanwhile. `cargo xtask bench --quick` shows in a few \
              minutes whether everything\nworks, `--only ROW` measures one row (`relay`, `idle`, `empty`, `pairs`, `stalled`, `pump`, \
-             `attached`, `team`,\n`files`, `fan-out`, `tls`, `storm`); neither changes this page.\n\n",
+             `attached`, `team`,\n`files`, `fan-out`, `tls`, `storm`), `--noisy` does not wait for a quiet machine; none of them changes this page.\n\n",
         );
         page += &self.facts();
         page += &method();
