@@ -3,6 +3,8 @@
 
 use std::{
     collections::HashSet,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -12,6 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use jackfield_agora::wire::{AgoraDownlink, Opening, parse_downlink, uplink};
+use tempfile::TempDir;
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -28,6 +31,8 @@ use crate::{
     stats::{Comparison, median, rotated},
 };
 
+/// Ports below those that Linux gives to outgoing connections.
+const PORTS: Range<u16> = 20_000..32_000;
 /// Pause of an agent after a failed attempt to connect.
 const RETRY: Duration = Duration::from_millis(50);
 /// Number of calls in flight while every agent is called once.
@@ -124,9 +129,9 @@ fn section(count: usize) -> Section {
         "Reconnect storm",
         &format!(
             "{} agents are registered. The server is killed (SIGKILL) and started again on the same port and in the same folder; the moment \
-             that it\nlistens, all agents connect at once, and again {} ms after a failure. Back is the time from then until all of them are \
-             registered; called, until each\nof them has answered a call. Down is the time from the kill until the server listens. CPU is the \
-             server's per agent, until all are registered.",
+             that it\nlistens, all agents connect at once, and again {} ms after a failure. TCP itself tries again after a second if the \
+             listener's queue is full. Back is the\ntime from then until all of them are registered; called, until each of them has answered \
+             a call. Down is the time from the kill until the server\nlistens. CPU is the server's per agent, until all are registered.",
             number(count as f64),
             RETRY.as_millis()
         ),
@@ -148,7 +153,8 @@ fn section(count: usize) -> Section {
 
 /// Kills a server with `count` agents, starts it again, and measures their return.
 async fn run(kind: Kind, programs: &Programs, count: usize) -> Result<Storm> {
-    let server = Server::start(kind, programs).await?;
+    let data = TempDir::new().context("cannot make a temporary folder")?;
+    let server = Server::start_in(kind, programs, data, lasting_addr()?).await?;
     let agents = IdleAgents::gather(server.target, count).await?;
     let killed = Instant::now();
     let server = server.restart(kind, programs).await?;
@@ -180,6 +186,17 @@ async fn run(kind: Kind, programs: &Programs, count: usize) -> Result<Storm> {
         answered,
         retries: retries.load(Ordering::Relaxed),
     })
+}
+
+/// Returns a free address whose port stays free while the server is down, as does the next port, at which the
+/// hub listens for peers: outgoing connections get higher ports.
+fn lasting_addr() -> Result<SocketAddr> {
+    let is_free = |port: &u16| {
+        let mut both = [*port, *port + 1].into_iter();
+        both.all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
+    };
+    let port = PORTS.step_by(2).find(is_free).context("no free port")?;
+    Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
 /// Connects and registers all agents at once.
