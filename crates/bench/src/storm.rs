@@ -7,7 +7,7 @@ use std::{
     ops::Range,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU16, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -189,13 +189,17 @@ async fn run(kind: Kind, programs: &Programs, count: usize) -> Result<Storm> {
 }
 
 /// Returns a free address whose port stays free while the server is down, as does the next port, at which the
-/// hub listens for peers: outgoing connections get higher ports.
+/// hub listens for peers: outgoing connections get higher ports. Each call gives another port, because
+/// connections of the last storm linger in the kernel.
 fn lasting_addr() -> Result<SocketAddr> {
+    static NEXT: AtomicU16 = AtomicU16::new(PORTS.start);
     let is_free = |port: &u16| {
         let mut both = [*port, *port + 1].into_iter();
         both.all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
     };
-    let port = PORTS.step_by(2).find(is_free).context("no free port")?;
+    let mut ports = NEXT.load(Ordering::Relaxed)..PORTS.end;
+    let port = ports.find(is_free).context("no free port")?;
+    NEXT.store(port + 2, Ordering::Relaxed);
     Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
