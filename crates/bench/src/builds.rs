@@ -112,6 +112,7 @@ impl Plan {
         let before = Programs {
             jackfield: other.to_owned(),
             nats: None,
+            nginx: None,
         };
         let mut section = Section::new(
             "This build against another build",

@@ -18,7 +18,10 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::frame::{Batch, Template, client_pong, client_text, number_of, server_frame};
+use crate::{
+    frame::{Batch, Template, client_pong, client_text, number_of, server_frame},
+    stream::Stream,
+};
 
 /// Read size of a receiver, in bytes.
 const READ: usize = 64 << 10;
@@ -47,7 +50,7 @@ pub(crate) struct Target {
 #[derive(Debug)]
 pub(crate) struct Connection {
     dialect: Dialect,
-    pub(crate) tcp: TcpStream,
+    pub(crate) stream: Stream,
     unread: BytesMut,
     /// Number of answered WebSocket pings.
     pub(crate) pings: u64,
@@ -85,29 +88,40 @@ impl Connection {
             .await
             .context("cannot connect")?;
         tcp.set_nodelay(true)?;
-        Ok(Self {
-            dialect: target.dialect,
-            tcp,
+        Ok(Self::over(Stream::Plain(tcp), target.dialect))
+    }
+
+    /// Uses a stream that is connected already.
+    pub(crate) fn over(stream: Stream, dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            stream,
             unread: BytesMut::new(),
             pings: 0,
-        })
+        }
     }
 
     /// Opens a WebSocket at this path without sending a frame.
     pub(crate) async fn open_path(addr: SocketAddr, path: &str) -> Result<Self> {
         let dialect = Dialect::Agora;
         let mut connection = Self::connect(Target { addr, dialect }).await?;
+        connection.upgrade(addr, path).await?;
+        Ok(connection)
+    }
+
+    /// Turns a new connection into a WebSocket.
+    pub(crate) async fn upgrade(&mut self, addr: SocketAddr, path: &str) -> Result<()> {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         );
-        connection.write(request.as_bytes()).await?;
-        let head = connection.read_until(b"\r\n\r\n").await?;
+        self.write(request.as_bytes()).await?;
+        let head = self.read_until(b"\r\n\r\n").await?;
         ensure!(
             head.starts_with("HTTP/1.1 101"),
             "the server refuses: {head}"
         );
-        Ok(connection)
+        Ok(())
     }
 
     /// Posts JSON over a new connection; fails unless the server accepts it.
@@ -128,7 +142,8 @@ impl Connection {
         Ok(())
     }
 
-    async fn register(&mut self, id: &str) -> Result<()> {
+    /// Registers an agent on a new WebSocket.
+    pub(crate) async fn register(&mut self, id: &str) -> Result<()> {
         let register = uplink::register(&RegisterFrame {
             id: id.into(),
             ..RegisterFrame::default()
@@ -154,7 +169,12 @@ impl Connection {
 
     /// Writes prepared bytes.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.tcp.write_all(bytes).await.context("cannot write")
+        let written = async {
+            self.stream.write_all(bytes).await?;
+            // With TLS, encrypted bytes may wait for a flush.
+            self.stream.flush().await
+        };
+        written.await.context("cannot write")
     }
 
     /// Waits for the next text frame; answers pings meanwhile.
@@ -198,7 +218,7 @@ impl Connection {
         // Free the buffer while no data arrives.
         self.unread = BytesMut::new();
         loop {
-            self.tcp.readable().await?;
+            self.stream.readable().await?;
             let before = self.pings;
             self.read(READ_LITTLE).await?;
             while let Some((opcode, start, end)) = server_frame(&self.unread) {
@@ -247,7 +267,7 @@ impl Connection {
     /// Fails if the server has sent an error so far.
     pub(crate) async fn check_errors(&mut self) -> Result<()> {
         let mut bytes = [0; 4096];
-        while let Ok(read @ 1..) = self.tcp.try_read(&mut bytes) {
+        while let Ok(read @ 1..) = self.stream.try_read(&mut bytes) {
             self.unread.extend_from_slice(&bytes[..read]);
         }
         while !self.unread.is_empty() {
@@ -329,7 +349,7 @@ impl Connection {
 
     async fn read(&mut self, size: usize) -> Result<()> {
         self.unread.reserve(size);
-        let read = self.tcp.read_buf(&mut self.unread).await?;
+        let read = self.stream.read_buf(&mut self.unread).await?;
         ensure!(read > 0, "the server hung up");
         Ok(())
     }
@@ -371,16 +391,29 @@ pub(crate) struct Inflow {
 }
 
 impl Pair {
+    /// Returns the ids of sender and receiver.
+    pub(crate) fn ids(number: usize) -> (String, String) {
+        (format!("s-{number:05}"), format!("r-{number:05}"))
+    }
+
     /// Connects both and opens the stream; up to `per_write` messages are sent per write.
     pub(crate) async fn open(target: Target, number: usize, per_write: usize) -> Result<Self> {
-        let (from, to, stream_id) = (
-            format!("s-{number:05}"),
-            format!("r-{number:05}"),
-            format!("stream-{number:05}"),
-        );
+        let (from, to) = Self::ids(number);
         let receiver = Connection::open(target, &to).await?;
-        let mut sender = Connection::open(target, &from).await?;
-        let (out, expected) = match target.dialect {
+        let sender = Connection::open(target, &from).await?;
+        Self::between(sender, receiver, number, per_write).await
+    }
+
+    /// Opens the stream between two agents registered with the ids of this pair.
+    pub(crate) async fn between(
+        mut sender: Connection,
+        receiver: Connection,
+        number: usize,
+        per_write: usize,
+    ) -> Result<Self> {
+        let (from, to) = Self::ids(number);
+        let stream_id = format!("stream-{number:05}");
+        let (out, expected) = match sender.dialect {
             Dialect::Agora => {
                 let opening = Opening {
                     stream_id: Some(&stream_id),

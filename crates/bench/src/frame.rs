@@ -7,7 +7,7 @@ use jackfield_agora::wire::{downlink, uplink};
 /// Length of the JSON of a `send_chunk` frame.
 pub(crate) const FRAME_BYTES: usize = 200;
 /// Digits of a message's number.
-const DIGITS: usize = 10;
+pub(crate) const DIGITS: usize = 10;
 /// Mask of every client frame. The server must unmask any key, and a fixed key saves the masking here.
 const MASK: [u8; 4] = [0x5a, 0xc3, 0x17, 0x88];
 /// Sample text for the rest of the chunk.

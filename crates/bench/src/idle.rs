@@ -1,4 +1,4 @@
-//! Idle agents: the memory of each, and their effect on the cost of messages between other agents.
+//! Idle agents: the memory of each, with and without TLS, and their effect on the cost of messages between other agents.
 
 use std::{
     sync::{
@@ -18,8 +18,11 @@ use crate::{
     patterns::{Pattern, Sample, measure, open},
     proc::Memory,
     quiet,
+    report::{Section, at_most, number, plain, spread},
+    rows::{Plan, progress},
     server::{Kind, Programs, Server},
-    stats::rotated,
+    stats::{median, rotated},
+    tls::{Dialer, start_hub},
 };
 
 /// Number of connections opened at the same time.
@@ -43,6 +46,11 @@ impl IdleAgents {
     /// Registers `count` agents. Each agent has sent a frame and received an answer when the function
     /// returns.
     pub(crate) async fn gather(target: Target, count: usize) -> Result<Self> {
+        Self::gather_by(&Dialer::plain(target), count).await
+    }
+
+    /// Registers `count` agents with connections of this dialer.
+    async fn gather_by(dialer: &Dialer, count: usize) -> Result<Self> {
         let pings = Arc::new(AtomicU64::new(0));
         let (mut agents, mut opening) = (JoinSet::new(), JoinSet::new());
         let mut numbers = 0..count;
@@ -50,7 +58,7 @@ impl IdleAgents {
             while opening.len() < OPEN_AT_ONCE
                 && let Some(number) = numbers.next()
             {
-                opening.spawn(connect_idle(target, format!("idle-{number:06}")));
+                opening.spawn(connect_idle(dialer.clone(), idle_id(number)));
             }
             let Some(connection) = opening.join_next().await else {
                 return Ok(Self { agents, pings });
@@ -71,6 +79,11 @@ impl IdleAgents {
         Ok(())
     }
 
+    /// Waits until all agents are disconnected.
+    pub(crate) async fn wait_for_cut(mut self) {
+        while self.agents.join_next().await.is_some() {}
+    }
+
     /// Fails if an agent was disconnected.
     pub(crate) fn check_connected(&mut self) -> Result<()> {
         match self.agents.try_join_next() {
@@ -80,8 +93,13 @@ impl IdleAgents {
     }
 }
 
-async fn connect_idle(target: Target, id: String) -> Result<Connection> {
-    let mut connection = Connection::open(target, &id).await?;
+/// Returns the id of an idle agent.
+pub(crate) fn idle_id(number: usize) -> String {
+    format!("idle-{number:06}")
+}
+
+async fn connect_idle(dialer: Dialer, id: String) -> Result<Connection> {
+    let mut connection = dialer.open(&id).await?;
     connection.send_text(&uplink::ping()).await?;
     let answer = connection.text().await?;
     ensure!(
@@ -109,27 +127,119 @@ pub(crate) fn raise_file_limit(wanted: usize) -> usize {
 
 /// Cost of idle agents on a server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct IdleCost {
-    pub(crate) kib_each: f64,
-    pub(crate) before_kib: u64,
-    pub(crate) after: Memory,
-    pub(crate) registered_per_second: f64,
+struct IdleCost {
+    kib_each: f64,
+    before_kib: u64,
+    after: Memory,
+    registered_per_second: f64,
+}
+
+/// A kind of server whose idle agents are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Hub,
+    HubWithTls,
+    Bare,
+}
+
+impl Subject {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hub => Kind::Jackfield.name(),
+            Self::HubWithTls => "jackfield, TLS",
+            Self::Bare => Kind::Bare.name(),
+        }
+    }
+
+    async fn start(self, programs: &Programs) -> Result<(Server, Dialer)> {
+        match self {
+            Self::Hub => start_hub(programs, false).await,
+            Self::HubWithTls => start_hub(programs, true).await,
+            Self::Bare => {
+                let server = Server::start(Kind::Bare, programs).await?;
+                let dialer = Dialer::plain(server.target);
+                Ok((server, dialer))
+            }
+        }
+    }
+
+    /// Returns the goal and the verdict for the memory of each agent.
+    fn verdict(self, kib_each: f64) -> (&'static str, String) {
+        match self {
+            Self::Hub => ("≤ 4, aim ≤ 2", at_most(kib_each, 4.0, 2.0)),
+            Self::HubWithTls => ("≤ 24, aim ≤ 16", at_most(kib_each, 24.0, 16.0)),
+            Self::Bare => ("", String::new()),
+        }
+    }
+}
+
+impl Plan {
+    /// Measures the row `idle`.
+    pub(crate) async fn idle(&self) -> Result<Section> {
+        let count = raise_file_limit(if self.is_quick { 2_000 } else { 10_000 });
+        let rounds = if self.is_quick { 1 } else { 3 };
+        let mut section = section(count);
+        for subject in [Subject::Hub, Subject::HubWithTls, Subject::Bare] {
+            let mut costs = Vec::new();
+            for round in 0..rounds {
+                let cost = idle_cost(subject, &self.programs, count, self.is_quick).await?;
+                progress(subject.name(), round, &[("KiB each", cost.kib_each)]);
+                costs.push(cost);
+            }
+            let all = |value: fn(&IdleCost) -> f64| costs.iter().map(value).collect::<Vec<_>>();
+            let each = all(|cost| cost.kib_each);
+            let (goal, verdict) = subject.verdict(median(&each));
+            section.line([
+                subject.name().to_owned(),
+                spread(&each),
+                plain(median(&all(|cost| cost.before_kib as f64 / 1024.0))),
+                plain(median(&all(|cost| cost.after.rss_kib as f64 / 1024.0))),
+                plain(median(&all(|cost| cost.after.peak_kib as f64 / 1024.0))),
+                number(median(&all(|cost| cost.registered_per_second))),
+                goal.to_owned(),
+                verdict,
+            ]);
+        }
+        Ok(section)
+    }
+}
+
+fn section(count: usize) -> Section {
+    Section::new(
+        "Idle agents",
+        &format!(
+            "RSS that {} registered agents add, each; after all of them have registered, said something and, on the hub, been pinged. With TLS,\n\
+             every agent connects by `wss` with a full handshake.",
+            number(count as f64)
+        ),
+        &[
+            "server",
+            "KiB each (min–max)",
+            "RSS before, MiB",
+            "after",
+            "peak",
+            "registered/s",
+            "goal",
+            "",
+        ],
+    )
 }
 
 /// Measures the memory of idle agents on a fresh server.
-pub(crate) async fn idle_cost(
-    kind: Kind,
+async fn idle_cost(
+    subject: Subject,
     programs: &Programs,
     count: usize,
-    wait_for_pings: bool,
+    is_quick: bool,
 ) -> Result<IdleCost> {
-    let server = Server::start(kind, programs).await?;
+    let (server, dialer) = subject.start(programs).await?;
     sleep(SETTLE).await;
     let before = Memory::of(server.pid)?;
     let begun = Instant::now();
-    let mut idle_agents = IdleAgents::gather(server.target, count).await?;
+    let mut idle_agents = IdleAgents::gather_by(&dialer, count).await?;
     let took = begun.elapsed();
-    if wait_for_pings {
+    // The bare relay sends no pings; a quick run does not wait for the hub's pings.
+    if subject != Subject::Bare && !is_quick {
         idle_agents.wait_for_all_pings().await?;
     }
     sleep(SETTLE).await;

@@ -8,17 +8,25 @@
 mod bare;
 mod builds;
 mod client;
+mod empty;
+mod fan_out;
 mod files;
 mod frame;
 mod idle;
+mod nchan;
 mod patterns;
 mod proc;
 mod quiet;
 mod report;
 mod rows;
 mod server;
+mod sse;
 mod stats;
+mod storm;
+mod stream;
 mod team;
+mod tls;
+mod tls_streams;
 
 use std::{
     net::SocketAddr,
@@ -69,6 +77,9 @@ struct Run {
     /// Path of another build of the hub to compare with
     #[arg(long, value_name = "FILE")]
     before: Option<PathBuf>,
+    /// Path of nginx with nchan to compare with
+    #[arg(long, value_name = "FILE")]
+    nginx: Option<PathBuf>,
     /// File for the results; without it they are only printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -78,6 +89,9 @@ struct Run {
     /// Use fewer rounds and messages, to check that everything works
     #[arg(long)]
     quick: bool,
+    /// Measure also while other processes use the machine; the report shows how much they used
+    #[arg(long)]
+    noisy: bool,
     /// Measure only this row; may be given more than once
     #[arg(long, value_enum, value_name = "ROW")]
     only: Vec<rows::Row>,
@@ -168,10 +182,14 @@ async fn work(command: Command) -> Result<()> {
             team::load(told.addr, told.pid, burst, told.times).await
         }
         Command::Run(run) => {
+            if run.noisy {
+                quiet::tolerate_noise();
+            }
             let plan = rows::Plan {
                 programs: server::Programs {
                     jackfield: absolute_path(&run.jackfield)?,
                     nats: run.nats.as_deref().map(absolute_path).transpose()?,
+                    nginx: run.nginx.as_deref().map(absolute_path).transpose()?,
                 },
                 before: run.before.as_deref().map(absolute_path).transpose()?,
                 rounds: run.rounds.unwrap_or(if run.quick { 3 } else { 10 }).max(1),

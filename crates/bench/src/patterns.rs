@@ -3,7 +3,6 @@
 //! order.
 
 use std::{
-    io::ErrorKind,
     net::SocketAddr,
     time::{Duration, Instant},
 };
@@ -22,11 +21,9 @@ use crate::{
 /// Timeout of a run, which would otherwise wait forever for a lost message.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(120);
 /// Number of connections opened at the same time; fewer than the backlog of a listener.
-const OPEN_AT_ONCE: usize = 64;
+pub(crate) const OPEN_AT_ONCE: usize = 64;
 /// Pause before a server is measured.
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
-/// How long the pacing thread waits for a full socket.
-const FULL: Duration = Duration::from_micros(200);
 
 /// The load patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -152,7 +149,9 @@ async fn drive(pairs: &mut Vec<Pair>, shape: &Shape, messages: u64) -> Result<Du
         let receiving = receive_all(receivers, messages);
         match shape.pace {
             Some(pace) => {
-                let sending = spawn_blocking(move || send_paced(senders, messages, pace));
+                let interval = Duration::from_secs(1) / pace;
+                let sending =
+                    spawn_blocking(move || send_paced(senders, messages, interval, begun));
                 tokio::try_join!(async { sending.await? }, receiving)
             }
             None => tokio::try_join!(send_all(senders, messages, shape.per_write), receiving),
@@ -201,11 +200,14 @@ pub(crate) async fn send(mut flow: Outflow, messages: u64, per_write: usize) -> 
     Ok(flow)
 }
 
-/// Sends one message at a time, round robin over the streams, at even intervals. Runs on a thread of its own,
-/// because the runtime's clock has a resolution of milliseconds.
-fn send_paced(mut senders: Vec<Outflow>, messages: u64, pace: u32) -> Result<Vec<Outflow>> {
-    let interval = Duration::from_secs(1) / pace;
-    let mut due = Instant::now();
+/// Sends one message at a time, round robin over the streams, at even intervals; the first is due at `due`.
+/// Runs on a thread of its own, because the runtime's clock has a resolution of milliseconds.
+pub(crate) fn send_paced(
+    mut senders: Vec<Outflow>,
+    messages: u64,
+    interval: Duration,
+    mut due: Instant,
+) -> Result<Vec<Outflow>> {
     for _ in 0..messages {
         for flow in &mut senders {
             if let Some(early) = due.checked_duration_since(Instant::now()) {
@@ -214,23 +216,17 @@ fn send_paced(mut senders: Vec<Outflow>, messages: u64, pace: u32) -> Result<Vec
             due += interval;
             let frame = flow.batch.numbered(flow.next, 1);
             flow.next += 1;
-            let mut rest = frame;
-            while !rest.is_empty() {
-                match flow.line.tcp.try_write(rest) {
-                    Ok(written) => rest = &rest[written..],
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        std::thread::sleep(FULL);
-                    }
-                    Err(error) => return Err(error).context("cannot write"),
-                }
-            }
+            flow.line
+                .stream
+                .write_blocking(frame)
+                .context("cannot write")?;
         }
     }
     Ok(senders)
 }
 
 /// Runs tasks concurrently; returns the results in the order of the tasks, or the first error.
-async fn in_order<T: Send + 'static>(
+pub(crate) async fn in_order<T: Send + 'static>(
     tasks: impl Iterator<Item = impl Future<Output = Result<T>> + Send + 'static>,
 ) -> Result<Vec<T>> {
     let mut running = JoinSet::new();

