@@ -180,7 +180,11 @@ async fn receive_all(receivers: Vec<Inflow>, messages: u64) -> Result<Vec<Inflow
     in_order(tasks).await
 }
 
-async fn send_all(senders: Vec<Outflow>, messages: u64, per_write: usize) -> Result<Vec<Outflow>> {
+pub(crate) async fn send_all(
+    senders: Vec<Outflow>,
+    messages: u64,
+    per_write: usize,
+) -> Result<Vec<Outflow>> {
     let tasks = senders
         .into_iter()
         .map(move |flow| send(flow, messages, per_write));
@@ -203,7 +207,11 @@ pub(crate) async fn send(mut flow: Outflow, messages: u64, per_write: usize) -> 
 
 /// Sends one message at a time, round robin over the streams, at even intervals. Runs on a thread of its own,
 /// because the runtime's clock has a resolution of milliseconds.
-fn send_paced(mut senders: Vec<Outflow>, messages: u64, pace: u32) -> Result<Vec<Outflow>> {
+pub(crate) fn send_paced(
+    mut senders: Vec<Outflow>,
+    messages: u64,
+    pace: u32,
+) -> Result<Vec<Outflow>> {
     let interval = Duration::from_secs(1) / pace;
     let mut due = Instant::now();
     for _ in 0..messages {
@@ -230,7 +238,7 @@ fn send_paced(mut senders: Vec<Outflow>, messages: u64, pace: u32) -> Result<Vec
 }
 
 /// Runs tasks concurrently; returns the results in the order of the tasks, or the first error.
-async fn in_order<T: Send + 'static>(
+pub(crate) async fn in_order<T: Send + 'static>(
     tasks: impl Iterator<Item = impl Future<Output = Result<T>> + Send + 'static>,
 ) -> Result<Vec<T>> {
     let mut running = JoinSet::new();

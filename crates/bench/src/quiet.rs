@@ -29,15 +29,27 @@ const RETRIES: usize = 3;
 static WAITED: AtomicU64 = AtomicU64::new(0);
 static REPEATED: AtomicU64 = AtomicU64::new(0);
 
+/// The result of a measurement.
+pub(crate) trait Measured {
+    /// Returns the CPU time of other processes meanwhile, as a share of one core.
+    fn foreign(&self) -> f64;
+}
+
+impl Measured for Sample {
+    fn foreign(&self) -> f64 {
+        self.foreign
+    }
+}
+
 /// Measures while the machine is quiet, and repeats a disturbed measurement up to [`RETRIES`] times. No
 /// connection may be open while the function waits, because a server would drop an unserved connection.
-pub(crate) async fn undisturbed(
-    mut measure: impl AsyncFnMut() -> Result<Sample>,
-) -> Result<Sample> {
+pub(crate) async fn undisturbed<T: Measured>(
+    mut measure: impl AsyncFnMut() -> Result<T>,
+) -> Result<T> {
     for _ in 0..RETRIES {
         wait().await?;
         let sample = measure().await?;
-        if sample.foreign <= LOUD {
+        if sample.foreign() <= LOUD {
             return Ok(sample);
         }
         REPEATED.fetch_add(1, Ordering::Relaxed);

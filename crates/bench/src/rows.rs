@@ -42,10 +42,18 @@ pub(crate) enum Row {
     Team,
     /// Files between agents against a plain copy over TCP
     Files,
+    /// Official A2A with its durable task against the disk, live calls and other servers
+    A2a,
+    /// A call from the bridge to an Agora agent, per chunk, against Agora to Agora
+    Across,
+    /// Added time to the first chunk of a streamed answer
+    FirstChunk,
+    /// The hub and other programs in front of the same A2A server
+    Rivals,
 }
 
 impl Row {
-    const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Relay,
         Self::Idle,
         Self::Pairs,
@@ -54,6 +62,10 @@ impl Row {
         Self::Attached,
         Self::Team,
         Self::Files,
+        Self::A2a,
+        Self::Across,
+        Self::FirstChunk,
+        Self::Rivals,
     ];
 }
 
@@ -96,11 +108,20 @@ impl Plan {
             Row::Attached => vec![self.attached(foreign).await?],
             Row::Team => vec![self.team(foreign).await?],
             Row::Files => vec![self.files().await?],
+            Row::A2a => self.a2a(foreign).await?,
+            Row::Across => vec![self.across(foreign).await?],
+            Row::FirstChunk => vec![self.first_chunk(foreign).await?],
+            Row::Rivals => vec![self.rivals(foreign).await?],
         })
     }
 
     /// Starts a fresh server and loads it once.
-    async fn once(&self, kind: Kind, shape: &Shape, foreign: &mut Vec<f64>) -> Result<Sample> {
+    pub(crate) async fn once(
+        &self,
+        kind: Kind,
+        shape: &Shape,
+        foreign: &mut Vec<f64>,
+    ) -> Result<Sample> {
         let sample = quiet::undisturbed(async || {
             let server = Server::start(kind, &self.programs).await?;
             let mut pairs = open(server.target, shape, 0).await?;
@@ -453,7 +474,7 @@ impl Plan {
     }
 }
 
-fn progress(what: &str, round: usize, values: &[(&str, f64)]) {
+pub(crate) fn progress(what: &str, round: usize, values: &[(&str, f64)]) {
     let values: Vec<_> = values
         .iter()
         .map(|(name, value)| format!("{name} {value:.2}"))

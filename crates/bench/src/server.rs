@@ -1,7 +1,12 @@
 //! Servers to measure: each is a process on a free loopback port, with a data folder of its own, killed on
 //! drop.
 
-use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
@@ -12,7 +17,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::client::{Dialect, Target};
+use crate::{
+    client::{Dialect, Target},
+    rival::RivalPrograms,
+};
 
 /// Timeout for the start of a server.
 const START: Duration = Duration::from_secs(20);
@@ -24,6 +32,7 @@ const ASK: Duration = Duration::from_millis(20);
 pub(crate) struct Programs {
     pub(crate) jackfield: PathBuf,
     pub(crate) nats: Option<PathBuf>,
+    pub(crate) rivals: RivalPrograms,
 }
 
 impl Programs {
@@ -67,7 +76,7 @@ pub(crate) struct Server {
     pub(crate) target: Target,
     pub(crate) pid: u32,
     child: Child,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl Server {
@@ -137,8 +146,13 @@ impl Server {
             target: Target { addr, dialect },
             pid: child.id().context("it ended at once")?,
             child,
-            _data: data,
+            data,
         })
+    }
+
+    /// Returns its data folder.
+    pub(crate) fn data_dir(&self) -> &Path {
+        self.data.path()
     }
 
     /// Kills the server, and waits until its memory and its port are free again.

@@ -228,7 +228,7 @@ impl Teams {
 }
 
 /// Waits for a request to the agent, and returns its call id.
-async fn next_call(agent: &mut Connection) -> Result<String> {
+pub(crate) async fn next_call(agent: &mut Connection) -> Result<String> {
     let text = timeout(RUN_LIMIT, agent.text())
         .await
         .context("an agent is not asked")??;
