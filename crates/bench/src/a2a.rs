@@ -156,6 +156,7 @@ impl Plan {
         }));
         if let Some(section) = sections.last_mut() {
             for sentence in missing {
+                eprintln!("a2a: {sentence}");
                 section.note(&sentence);
             }
         }

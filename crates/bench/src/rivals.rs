@@ -44,7 +44,7 @@ impl Front {
     fn shape(self, at_once: usize, is_quick: bool) -> HttpShape {
         let (requests, warm_up) = match (self, at_once) {
             (Self::Rival(Rival::Litellm), 1) => (100, 20),
-            (Self::Rival(Rival::Litellm), _) => (512, 128),
+            (Self::Rival(Rival::Litellm), _) => (256, 64),
             (Self::HubDurable, 1) => (400, 40),
             (Self::HubDurable | Self::HubLive, 64..) => (12_800, 1_280),
             (_, 1) => (4_000, 400),
@@ -80,7 +80,10 @@ impl Plan {
                     fronts.push(Front::Rival(rival));
                     text += &format!(" {} {version}.", rival.name());
                 }
-                None => text += &format!(" {}", rival.left_out()),
+                None => {
+                    eprintln!("rivals: {}", rival.left_out());
+                    text += &format!(" {}", rival.left_out());
+                }
             }
         }
         fronts.extend([Front::HubLive, Front::HubDurable, Front::Nothing]);
