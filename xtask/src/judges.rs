@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-pub(crate) use list::{JUDGES, PYTHON};
+pub(crate) use list::{A2A_NODE_1, A2A_PYTHON_1, JUDGES, LITELLM, PYTHON};
 use quiet::{run_quietly, runs_successfully, version_of};
 
 /// Time limit for installing the packages of a judge; a hanging network must not hang the tests.

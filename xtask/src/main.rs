@@ -124,8 +124,8 @@ Usage: cargo xtask COMMAND
 Commands:
   test [--only STEP] [--skip STEP] [--strict]
                  run every check and every test; stop at the first step that fails
-  bench [ARGS…]  build for release, measure, write docs/benchmarks.md; `--quick` only
-                 checks that it works, `--only ROW` measures one row, `--help` lists the rows
+  bench [ARGS…]  build for release, fetch rivals to compare with, measure, write docs/benchmarks.md;
+                 --only ROW measures one row, --quick only checks that everything works, --help lists the rows
   picture        record a terminal and write docs/picture.svg
   help           show this text
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     files::{TransferPath, TransferSetup},
-    idle::{idle_cost, raise_file_limit},
+    idle::{Subject, idle_cost, raise_file_limit},
     patterns::{Pattern, Sample, Shape, measure, open},
     quiet,
     report::{Section, plain},
@@ -60,7 +60,7 @@ impl Load {
     async fn measure(self, programs: &Programs, is_quick: bool) -> Result<f64> {
         if let Self::Idle = self {
             let count = raise_file_limit(if is_quick { 2_000 } else { 10_000 });
-            let cost = idle_cost(Kind::Jackfield, programs, count, false).await?;
+            let cost = idle_cost(Subject::Hub, programs, count, true).await?;
             return Ok(cost.kib_each);
         }
         let sample = quiet::undisturbed(async || match self {
@@ -111,8 +111,7 @@ impl Plan {
     pub(crate) async fn builds(&self, other: &Path) -> Result<Section> {
         let before = Programs {
             jackfield: other.to_owned(),
-            nats: None,
-            nginx: None,
+            ..self.programs.clone()
         };
         let mut section = Section::new(
             "This build against another build",

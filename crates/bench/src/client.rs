@@ -213,6 +213,26 @@ impl Connection {
         }
     }
 
+    /// Waits for a text frame, and passes it and all others that have arrived to `take`.
+    pub(crate) async fn arrived_texts(
+        &mut self,
+        mut take: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut is_waiting = true;
+        loop {
+            match server_frame(&self.unread) {
+                None if !is_waiting => return Ok(()),
+                None => self.read(READ).await?,
+                Some((1, start, end)) => {
+                    take(&self.unread[start..end])?;
+                    self.unread.advance(end);
+                    is_waiting = false;
+                }
+                Some((opcode, start, end)) => self.control(opcode, start, end).await?,
+            }
+        }
+    }
+
     /// Answers and counts pings forever.
     pub(crate) async fn idle(mut self, pings: &AtomicU64) -> Result<()> {
         // Free the buffer while no data arrives.

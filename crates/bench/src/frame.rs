@@ -150,7 +150,7 @@ fn send_chunk_json(to: &str, stream_id: &str) -> String {
 }
 
 /// Returns a text that gives a `send_chunk` frame [`FRAME_BYTES`] of JSON.
-fn chunk_text(to: &str, stream_id: &str) -> String {
+pub(crate) fn chunk_text(to: &str, stream_id: &str) -> String {
     let number = "0".repeat(DIGITS);
     let around = uplink::send_chunk(to, stream_id, number.as_str()).len();
     let words: String = WORDS

@@ -127,8 +127,8 @@ pub(crate) fn raise_file_limit(wanted: usize) -> usize {
 
 /// Cost of idle agents on a server.
 #[derive(Debug, Clone, Copy)]
-struct IdleCost {
-    kib_each: f64,
+pub(crate) struct IdleCost {
+    pub(crate) kib_each: f64,
     before_kib: u64,
     after: Memory,
     registered_per_second: f64,
@@ -136,7 +136,7 @@ struct IdleCost {
 
 /// A kind of server whose idle agents are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+pub(crate) enum Subject {
     Hub,
     HubWithTls,
     Bare,
@@ -226,7 +226,7 @@ fn section(count: usize) -> Section {
 }
 
 /// Measures the memory of idle agents on a fresh server.
-async fn idle_cost(
+pub(crate) async fn idle_cost(
     subject: Subject,
     programs: &Programs,
     count: usize,

@@ -3,21 +3,34 @@
 //!
 //! - `run` starts servers, one at a time, loads them from this process and writes the results.
 //! - `bare` is the baseline: a relay of the same frames without the core.
+//! - `bare-a2a` is the baseline of A2A: an echo agent on plain axum.
 //! - `load` and `burst` load a server that is already running, for a profiler.
 
+mod a2a;
+mod across;
 mod bare;
+mod bare_a2a;
 mod builds;
 mod client;
+mod echo;
 mod empty;
 mod fan_out;
 mod files;
+mod first_chunk;
 mod frame;
+mod http;
+mod http_load;
 mod idle;
+mod installed;
+mod latency;
 mod nchan;
 mod patterns;
 mod proc;
+mod question;
 mod quiet;
 mod report;
+mod rival;
+mod rivals;
 mod rows;
 mod server;
 mod sse;
@@ -59,6 +72,15 @@ enum Command {
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
     },
+    /// Serve as the bare A2A server: an echo agent on plain axum, without the hub
+    BareA2a {
+        /// The address to listen on
+        #[arg(long, default_value = "127.0.0.1:0")]
+        listen: SocketAddr,
+        /// Say on the card that it streams
+        #[arg(long)]
+        streaming: bool,
+    },
     /// Load a running server repeatedly
     Load(Load),
     /// Send bursts through nested teams of a running server repeatedly
@@ -80,6 +102,8 @@ struct Run {
     /// Path of nginx with nchan to compare with
     #[arg(long, value_name = "FILE")]
     nginx: Option<PathBuf>,
+    #[command(flatten)]
+    rivals: rival::RivalPrograms,
     /// File for the results; without it they are only printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -146,7 +170,7 @@ fn main() -> ExitCode {
 
 fn start(cli: Cli) -> Result<()> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if !matches!(cli.command, Command::Bare { .. }) {
+    if !matches!(cli.command, Command::Bare { .. } | Command::BareA2a { .. }) {
         builder.worker_threads(CLIENT_THREADS);
     }
     let runtime = builder
@@ -170,6 +194,7 @@ fn start(cli: Cli) -> Result<()> {
 async fn work(command: Command) -> Result<()> {
     match command {
         Command::Bare { listen } => bare::serve(listen).await,
+        Command::BareA2a { listen, streaming } => bare_a2a::serve(listen, streaming).await,
         Command::Load(load) => {
             patterns::load(load.addr, load.pid, load.dialect, load.pattern, load.times).await
         }
@@ -190,6 +215,7 @@ async fn work(command: Command) -> Result<()> {
                     jackfield: absolute_path(&run.jackfield)?,
                     nats: run.nats.as_deref().map(absolute_path).transpose()?,
                     nginx: run.nginx.as_deref().map(absolute_path).transpose()?,
+                    rivals: run.rivals.absolute()?,
                 },
                 before: run.before.as_deref().map(absolute_path).transpose()?,
                 rounds: run.rounds.unwrap_or(if run.quick { 3 } else { 10 }).max(1),

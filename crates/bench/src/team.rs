@@ -232,7 +232,7 @@ pub(crate) async fn begin_answer(mut agent: Connection) -> Result<Outflow> {
 }
 
 /// Waits for a request to the agent, and returns its call id.
-async fn next_call(agent: &mut Connection) -> Result<String> {
+pub(crate) async fn next_call(agent: &mut Connection) -> Result<String> {
     let text = timeout(RUN_LIMIT, agent.text())
         .await
         .context("an agent is not asked")??;

@@ -37,7 +37,7 @@ const NODE: OutsideJudge = OutsideJudge {
 
 /// A2A clients and servers of the A2A project, and Agno's. Each version has a separate folder, because one
 /// folder cannot hold two versions of a package.
-const A2A_PYTHON_1: OutsideJudge = OutsideJudge {
+pub(crate) const A2A_PYTHON_1: OutsideJudge = OutsideJudge {
     name: "A2A 1.0 in Python",
     pins: &[
         ("a2a-sdk[grpc,signing]", "1.3.0"),
@@ -73,7 +73,7 @@ const A2A_PYTHON_03: OutsideJudge = OutsideJudge {
     ..PYTHON
 };
 
-const A2A_NODE_1: OutsideJudge = OutsideJudge {
+pub(crate) const A2A_NODE_1: OutsideJudge = OutsideJudge {
     name: "A2A 1.0 in Node",
     pins: &[("@a2a-js/sdk", "1.3.0"), ("express", "5.3.0")],
     folder: "a2a-npm-1",
@@ -181,6 +181,15 @@ const MCP_PYTHON_2: OutsideJudge = OutsideJudge {
     pins: &[("mcp", "2.3.0")],
     folder: "mcp-python-2",
     variable: "JACKFIELD_JUDGE_MCP_PYTHON_2",
+    ..PYTHON
+};
+
+/// A gateway for A2A, with which the benchmarks compare the hub; no test needs it.
+pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
+    name: "LiteLLM",
+    pins: &[("a2a-sdk", "1.3.0"), ("litellm[proxy]", "1.106.2")],
+    folder: "litellm",
+    variable: "JACKFIELD_BENCH_LITELLM",
     ..PYTHON
 };
 
