@@ -70,8 +70,8 @@ fn described() -> OpenApiRouter<Arc<Bridge>> {
 
 /// Reads the body of a request.
 pub(crate) async fn read_body(bridge: &Bridge, request: Request) -> Result<Bytes, RelayApiError> {
-    let limits = bridge.hub.limits();
-    let text = body::read(request.into_body(), limits.relay_body, limits.write_stuck).await?;
+    let (max, stuck) = (bridge.limits.relay_body, bridge.hub.limits().write_stuck);
+    let text = body::read(request.into_body(), max, stuck).await?;
     Ok(text)
 }
 

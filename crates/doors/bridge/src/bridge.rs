@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     callbacks::{CallbackPolicy, CallbackRules},
     files::rules::FileRules,
+    limits::BridgeLimits,
     lineage::Lineages,
     relay::requests::PlatformRequests,
     secret::{SharedSecret, SharedSecrets},
@@ -32,6 +33,8 @@ pub struct PlatformSettings {
     pub callbacks: Option<CallbackRules>,
     /// Rules for file transfers of the platform and all other callers.
     pub files: FileRules,
+    /// Limits of sessions and of the HTTP API.
+    pub limits: BridgeLimits,
     /// Registry of transfers; the default keeps transfers in memory only.
     pub transfers: Arc<Transfers>,
     /// Files under links; without them, files given as bytes become `data:` URLs.
@@ -48,6 +51,8 @@ pub struct Bridge {
     pub(crate) max_depth: usize,
     /// Maximum number of bytes in one chunk of an agent's text.
     pub(crate) max_chunk: usize,
+    /// Limits of this door alone.
+    pub(crate) limits: BridgeLimits,
     /// Principal of the platform.
     pub(crate) platform: Principal,
     pub(crate) secrets: SharedSecrets,
@@ -146,6 +151,7 @@ impl Bridge {
             tasks,
             max_depth,
             max_chunk,
+            limits: platform.limits,
             platform: Principal::platform(),
             secrets: SharedSecrets::new(platform.secrets),
             callbacks: Arc::new(callbacks),

@@ -22,7 +22,8 @@ use serde::{Deserialize, de::IgnoredAny};
 
 pub use self::files::{FilesConfig, IceServerConfig};
 use crate::{
-    Bridge, CallbackRules, DOOR, PlatformSettings, SharedSecret, files_router, router, secret,
+    Bridge, BridgeLimits, CallbackRules, DOOR, PlatformSettings, SharedSecret, files_router,
+    router, secret,
 };
 
 /// Name of the platform's current secret.
@@ -41,6 +42,8 @@ pub struct Config {
     pub callback_trusted_origins: Vec<String>,
     /// Settings for file transfers.
     pub files: FilesConfig,
+    /// Limits of sessions and of the HTTP API.
+    pub limits: BridgeLimits,
 }
 
 impl DoorConfig for Config {
@@ -72,6 +75,7 @@ impl DoorConfig for Config {
                 trusted_origins: self.callback_trusted_origins,
             }),
             files: self.files.rules(),
+            limits: self.limits,
             transfers: Arc::new(transfers),
             links: Some(files),
         };

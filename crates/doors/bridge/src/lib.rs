@@ -1,7 +1,8 @@
 //! The bridge door: Agent Mesh Bridge Protocol v1 and v2 for agents (a WebSocket at `/ws?agent_id=…`), and
 //! the relay HTTP API below `/api` for the platform that sends messages to agents.
 //!
-//! - `config.rs` opens the door ([`Config`]), `matrix.rs` lists its features ([`MATRIX`])
+//! - `config.rs` opens the door ([`Config`]), `limits.rs` holds its limits ([`BridgeLimits`]), `matrix.rs` lists its
+//!   features ([`MATRIX`])
 //! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's link to the connection
 //! - `served_request.rs` handles calls that the agent works on, `agent_call.rs` calls that the agent makes, `lineage.rs`
 //!   the state that outlives a connection
@@ -21,6 +22,7 @@ mod client;
 mod config;
 mod failure;
 mod files;
+mod limits;
 mod lineage;
 mod link;
 mod matrix;
@@ -43,6 +45,7 @@ pub use self::{
         files_router,
         rules::{FileRules, IceServer},
     },
+    limits::BridgeLimits,
     matrix::MATRIX,
     secret::SharedSecret,
 };

@@ -96,7 +96,7 @@ pub(crate) struct BridgeAgentSession {
 impl BridgeAgentSession {
     /// Creates the session of an unregistered connection.
     pub(crate) fn new(bridge: Arc<Bridge>, line: WsConnection, url_id: Option<String>) -> Self {
-        let pauses = SessionPauses::new(line.limits().session_pause.0);
+        let pauses = SessionPauses::new(bridge.limits.session_pause.0);
         let frame_max = line.limits().frame.0;
         Self {
             bridge,
@@ -210,8 +210,8 @@ impl BridgeAgentSession {
     /// Raises the frame limit for an agent that streamed `streamed_bytes` bytes of text, because its end may repeat all
     /// of them.
     fn raise_frame_limit(&mut self, said: usize) {
-        let limits = self.line.limits();
-        let (frame, max) = (limits.frame.0, limits.frame_of_end.0);
+        let frame = self.line.limits().frame.0;
+        let max = self.bridge.limits.frame_of_end.0;
         if said + frame / 2 <= self.frame_max {
             return;
         }
