@@ -23,7 +23,7 @@ use jackfield_kit::{
 };
 use jackfield_model::{Failure, Reason};
 use jackfield_wire::bridge::{
-    BridgeErrorCode, MalformedFrame,
+    BridgeErrorCode, MalformedFrame, RegisterRefusal,
     downlink::{self, HubError},
 };
 use rustc_hash::FxHashMap;
@@ -385,11 +385,11 @@ impl BridgeAgentSession {
     }
 
     /// Refuses a connection: one frame, then the close.
-    fn refuse(&mut self, text: &str, reason: &'static str) -> WsConnectionEnd {
+    fn refuse(&mut self, text: &str, refusal: RegisterRefusal) -> WsConnectionEnd {
         self.bridge.hub.metrics().refused(DOOR);
         tracing::info!(agent = self.url_id.as_deref(), why = text, "agent refused");
         self.line.queue(&downlink::refused(text));
-        WsConnectionEnd::Close(1008, reason)
+        WsConnectionEnd::Close(1008, refusal.close_reason())
     }
 
     /// Leaves the hub. Callers and agents with open calls to this connection are notified, unless the agent
