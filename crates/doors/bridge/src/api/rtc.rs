@@ -10,6 +10,7 @@ use axum::{
 };
 use http::StatusCode;
 use jackfield_model::{Failure, Reason};
+use jackfield_transfer::signal::{POLL, PREPARE_UPLOAD};
 use jackfield_wire::bridge::{BridgeErrorCode, is_free_client_id};
 use tokio::time::Instant;
 
@@ -22,7 +23,7 @@ use super::{
 use crate::{
     bridge::Bridge,
     parties::for_platform,
-    signals::{self, POLL, PREPARE_UPLOAD, SignalToAgent, announced_offer, check_type},
+    signals::{self, SignalToAgent, announced_offer, check_type},
     wire::{
         body::RtcSignalRequest,
         response::{RelayErrorBody, SignalView, SignalsResponse},
