@@ -20,7 +20,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{describe::RelayDescription, problem::RelayApiError};
-use crate::{DOOR, bridge::Bridge, files::platform, relay, secret, wire::response::HealthResponse};
+use crate::{DOOR, door::Bridge, files::platform, relay, secret, wire::response::HealthResponse};
 
 mod a2a;
 mod agents;

@@ -12,8 +12,8 @@ use jackfield_wire::bridge::{
 use tokio::time::Instant;
 
 use crate::{
-    bridge::Bridge,
     client,
+    door::Bridge,
     signals::{self, announced_offer, check_type},
 };
 

@@ -32,7 +32,7 @@ use tokio::time::{Instant, timeout_at};
 use self::{acks::PendingAcks, lost::LostConnection, pauses::SessionPauses};
 use crate::{
     DOOR,
-    bridge::Bridge,
+    door::Bridge,
     lineage::Lineage,
     link::{BridgeLink, BridgeMail},
     served_request::{ServedRequest, cancel_frame},

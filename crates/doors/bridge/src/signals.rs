@@ -33,7 +33,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use crate::{bridge::Bridge, link::BridgeLink};
+use crate::{door::Bridge, link::BridgeLink};
 
 #[cfg(test)]
 mod tests;

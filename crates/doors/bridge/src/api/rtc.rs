@@ -21,7 +21,7 @@ use super::{
     read_body,
 };
 use crate::{
-    bridge::Bridge,
+    door::Bridge,
     parties::for_platform,
     signals::{self, SignalToAgent, announced_offer, check_type},
     wire::{

@@ -15,7 +15,7 @@ use jackfield_wire::bridge::{
 
 use super::{BridgeAgentSession, BridgeRegistration, profile::profile_from, resume::ResumedWork};
 use crate::{
-    bridge::{ConnectionRecord, token_hash},
+    door::{ConnectionRecord, token_hash},
     lineage::Takeover,
     link::{BridgeLink, BridgeMail, Extensions},
     served_request::cancel_frame,
