@@ -294,6 +294,7 @@ mod tests {
                 door: crate::DOOR,
                 is_lively: false,
                 one_call_per_session: true,
+                ..Manner::default()
             };
             let agent = Scripted::attach(&hub, &local, &id, Profile::default(), manner);
             let place = hub.agents().find(&local, &id).unwrap();
