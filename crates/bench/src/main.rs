@@ -65,7 +65,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Measure, print the results, and write them to a file
-    Run(Run),
+    Run(Box<Run>),
     /// Serve as the bare relay: same frames, same WebSocket, no core
     Bare {
         /// The address to listen on

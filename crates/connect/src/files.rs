@@ -21,7 +21,9 @@ use jackfield_kit::tasks::Tasks;
 use jackfield_model::Offer;
 use jackfield_sdk::{CallerSignal, Hub, Reply, ReplyError, Signaller};
 use jackfield_transfer::{
-    ArchiveLimits, ArchivePart, Packed, changed_since, pack, rtc::SignalKind,
+    ArchiveLimits, ArchivePart, Packed, changed_since, pack,
+    rtc::SignalKind,
+    signal::{self, StatusSignal},
 };
 use jackfield_wire::bridge::{SAFE_CLIENT_ID_RULE, is_safe_client_id};
 use parking_lot::Mutex;
@@ -151,8 +153,8 @@ impl FileTransfers {
     /// Handles a signal about a transfer.
     pub(crate) fn handle_signal(&self, signal: CallerSignal, signaller: Signaller) {
         match signal.signal_type.as_str() {
-            "offer" | "relay" => self.begin(signal, signaller),
-            "candidate" => {
+            signal::OFFER | signal::RELAY => self.begin(signal, signaller),
+            signal::CANDIDATE => {
                 let moving = self.shared.moving.lock();
                 if let (Some(moving), Some(payload)) =
                     (moving.get(&signal.transfer_id), signal.payload)
@@ -161,7 +163,7 @@ impl FileTransfers {
                     moving.ways.try_send((SignalKind::Candidate, payload)).ok();
                 }
             }
-            "prepare-upload" => self.prepare_upload(signal, signaller),
+            signal::PREPARE_UPLOAD => self.prepare_upload(signal, signaller),
             other => tracing::debug!(kind = other, "a signal says nothing to this agent"),
         }
     }
@@ -223,7 +225,7 @@ impl FileTransfers {
         shared.moving.lock().remove(&offer.transfer_id);
         self.shared.tasks.spawn(async move {
             match ArchivePart::open(&shared.parts, &offer, shared.limits).await {
-                Ok(part) => line.send_signal("prepared", &json!({"received": part.received()})),
+                Ok(part) => line.report(&StatusSignal::Prepared(part.received())),
                 Err(error) => {
                     shared.expected.lock().remove(&offer.transfer_id);
                     line.failed(&error.to_string());

@@ -27,15 +27,10 @@ pub struct Limits {
     pub paced_every: Span,
     /// Largest message or result.
     pub message: Size,
-    /// Largest body of a request to the bridge's relay API; as the original hub has it.
-    pub relay_body: Size,
     /// Largest frame before its sender has registered: enough for any `register`.
     pub frame_before_register: Size,
     /// Largest frame after that: a message in its envelope.
     pub frame: Size,
-    /// Largest end of a bridge agent's answer, which repeats its chunks. Four times a frame, since the hub
-    /// holds it in memory only to drop the repetition.
-    pub frame_of_end: Size,
     /// Largest text of one chunk. Doors split larger chunks or refuse them, as their protocol allows.
     pub chunk: Size,
     /// Deepest nesting of JSON: beyond any agent's need, within every parser's limit.
@@ -85,11 +80,6 @@ pub struct Limits {
     /// Number of replacements of one agent id within a minute after which the id is held for a minute: two
     /// programs fight for it.
     pub replacements_per_minute: usize,
-    /// Pause between the end of a request and the next request of its session, for bridge agents without the
-    /// extension `meta`. The published client ends a request that arrives while its program of the request
-    /// before still exits, as an empty success. Programs exit within some tens of milliseconds; no person
-    /// notices this much.
-    pub session_pause: Span,
     /// Largest number of agents in a row from the first caller.
     pub hops: usize,
     /// Largest number of times that one agent may occur in a chain.
@@ -148,10 +138,8 @@ impl Default for Limits {
             paced_read: Size::kib(64),
             paced_every: Span::millis(50),
             message: Size::mib(8),
-            relay_body: Size::mib(5),
             frame_before_register: Size::kib(64),
             frame: Size::mib(8),
-            frame_of_end: Size::mib(32),
             chunk: Size::mib(1),
             json_depth: 64,
             register: Span::secs(10),
@@ -174,7 +162,6 @@ impl Default for Limits {
             resume_grace: Span::secs(30),
             unread: Span::secs(30),
             replacements_per_minute: 3,
-            session_pause: Span::millis(250),
             hops: 8,
             occurrences: 2,
             task_ring: Size::kib(256),

@@ -29,7 +29,7 @@ use crate::doors::REMOTE_PROTOCOLS;
 pub use self::p2p::P2pConfig;
 pub use self::{default_file::UntrustedConfigFile, team::TeamConfig};
 pub use jackfield_a2a::Config as A2aConfig;
-pub use jackfield_bridge::FilesConfig;
+pub use jackfield_bridge::{BridgeLimits, FilesConfig};
 #[cfg(feature = "p2p")]
 pub use jackfield_p2p::Config as P2pConfig;
 pub use jackfield_team::TeamLimits;
@@ -39,14 +39,17 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
 /// Configuration file that is read from the working directory, if present.
 pub const DEFAULT_FILE: &str = "jackfield.toml";
 
-/// Keys of `[limits]` that stand under `[teams]` now, with their new names.
-const MOVED_LIMITS: [(&str, &str); 6] = [
-    ("team_ring", "ring"),
-    ("team_tail", "tail"),
-    ("team_rings", "rings"),
-    ("team_rest", "rest"),
-    ("team_members", "members"),
-    ("board_tasks", "tasks"),
+/// Keys of `[limits]` that stand in the section of their protocol now: the old key, the section, the new key.
+const MOVED_LIMITS: [(&str, &str, &str); 9] = [
+    ("team_ring", "teams", "ring"),
+    ("team_tail", "teams", "tail"),
+    ("team_rings", "teams", "rings"),
+    ("team_rest", "teams", "rest"),
+    ("team_members", "teams", "members"),
+    ("board_tasks", "teams", "tasks"),
+    ("relay_body", "bridge", "relay_body"),
+    ("frame_of_end", "bridge", "frame_of_end"),
+    ("session_pause", "bridge", "session_pause"),
 ];
 
 /// Format of log lines.
@@ -117,6 +120,9 @@ pub struct HubConfig {
     pub files: FilesConfig,
     /// [`Limits`] of the hub.
     pub limits: Limits,
+    /// Limits of the bridge.
+    #[serde(rename = "bridge")]
+    pub bridge_limits: BridgeLimits,
     /// Limits of teams.
     #[serde(rename = "teams")]
     pub team_limits: TeamLimits,
@@ -149,6 +155,7 @@ impl Default for HubConfig {
             p2p: P2pConfig::default(),
             files: FilesConfig::default(),
             limits: Limits::default(),
+            bridge_limits: BridgeLimits::default(),
             team_limits: TeamLimits::default(),
             agents: Vec::new(),
             teams: Vec::new(),
@@ -279,6 +286,7 @@ impl HubConfig {
             callback_base: self.callback_base.clone(),
             callback_trusted_origins: self.callback_trusted_origins.clone(),
             files: self.files.clone(),
+            limits: self.bridge_limits.clone(),
         }
     }
 
@@ -331,9 +339,9 @@ fn refuse_moved_keys(text: &str) -> Result<()> {
         return Ok(());
     };
     let limits = table.get("limits").and_then(toml::Value::as_table);
-    for (old, new) in MOVED_LIMITS {
+    for (old, section, new) in MOVED_LIMITS {
         if limits.is_some_and(|limits| limits.contains_key(old)) {
-            bail!("limits.{old} is teams.{new} now; write {new} under [teams]");
+            bail!("limits.{old} is {section}.{new} now; write {new} under [{section}]");
         }
     }
     Ok(())
@@ -391,7 +399,8 @@ mod tests {
         let files = config["files"].as_table().unwrap();
         let teams = config["teams"].as_table().unwrap();
         let tables = limits.keys().chain(p2p.keys()).chain(files.keys());
-        let tables = tables.chain(teams.keys());
+        let bridge = config["bridge"].as_table().unwrap();
+        let tables = tables.chain(teams.keys()).chain(bridge.keys());
         for key in config.keys().chain(tables).chain(
             [
                 "public_url",
@@ -417,17 +426,19 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_teams_is_refused_in_its_old_place_with_the_new_one() {
-        for (old, new) in MOVED_LIMITS {
+    fn a_limit_of_a_protocol_is_refused_in_its_old_place_with_the_new_one() {
+        for (old, section, new) in MOVED_LIMITS {
             let text = format!("[limits]\n{old} = 1");
             let error = HubConfig::parse(&text).unwrap_err().to_string();
-            let place = format!("teams.{new}");
+            let place = format!("{section}.{new}");
             assert!(error.contains(old) && error.contains(&place), "{error}");
         }
         let config = HubConfig::parse("[teams]\nmembers = 3").unwrap();
         assert_eq!(config.team_limits.members, 3);
         assert_eq!(config.team_limits.tasks, TeamLimits::default().tasks);
         assert!(HubConfig::parse("[teams]\nteam_ring = 1").is_err());
+        let config = HubConfig::parse("[bridge]\nsession_pause = \"0s\"").unwrap();
+        assert!(config.bridge_limits.session_pause.0.is_zero());
     }
 
     #[cfg(feature = "p2p")]

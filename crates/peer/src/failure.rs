@@ -12,7 +12,7 @@ use crate::wire::{PeerErrorBody, PeerInputError};
 /// Longest accepted name of a failure in bytes; our own have at most 15.
 const MAX_NAME: usize = 64;
 
-/// Prefix of a peer's words, so that readers do not take them for ours.
+/// Prefix of a peer's words, so that readers do not take them for ours. For people only: programs act on the reason.
 const PEER_SAYS: &str = "the peer says: ";
 
 /// The original's code for an agent behind HTTP that cannot be reached.
@@ -52,7 +52,8 @@ impl HandoffError {
             is_away || code(reason) == Some(error.code)
         });
         let reason = named.unwrap_or_else(|| reason_by_code(error.code));
-        // The prefix stands once, through any number of hubs.
+        // The prefix stands once, through any number of hubs. The text itself is the one sign of that, since peers get
+        // nothing else that a failure has passed several hubs.
         let text = match error.text.starts_with(PEER_SAYS) {
             true => error.text.clone(),
             false => format!("{PEER_SAYS}{}", error.text),

@@ -1,4 +1,5 @@
-//! Transfer of files between an agent and its caller. Each part is behind a feature:
+//! Transfer of files between an agent and its caller. [`signal`] holds the signals of all parties; the parts are behind
+//! features:
 //!
 //! - `endpoint`: the two ends, which know no hub. [`pack()`] builds an archive, [`send`] and [`receive`] move it over a
 //!   data channel ([`rtc`]) or any other stream of bytes, [`unpack()`] extracts it safely.
@@ -8,6 +9,7 @@
 mod endpoint;
 #[cfg(feature = "hub")]
 pub mod hub;
+pub mod signal;
 
 #[cfg(feature = "endpoint")]
 pub use self::endpoint::*;

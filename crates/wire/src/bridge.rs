@@ -20,6 +20,7 @@ use crate::read::{FieldError, FieldErrorKind, read};
 mod attachment;
 pub mod code;
 pub mod downlink;
+mod refusal;
 #[cfg(test)]
 mod tests;
 pub mod uplink;
@@ -27,6 +28,7 @@ pub mod uplink;
 pub use attachment::Attachment;
 pub use code::BridgeErrorCode;
 pub use downlink::{Downlink, parse_downlink};
+pub use refusal::RegisterRefusal;
 pub use uplink::{Uplink, parse};
 
 /// The version that Jackfield's agents speak and refusals name.

@@ -7,8 +7,8 @@ use jackfield_sdk::{Error, FileTransfer, ReceivedSignal, ReceivedSignals};
 use jackfield_transfer::{
     ChannelError,
     rtc::{SignalKind, Signalling, ice_server_urls},
+    signal::{POLL, StatusSignal},
 };
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::{
     sync::mpsc,
@@ -28,7 +28,7 @@ pub(super) const REASON: Duration = Duration::from_secs(1);
 /// Capacity of each queue of signals.
 const ROOM: usize = 128;
 
-/// A status signal of the agent, besides the signals for a channel. Only our own agents send them.
+/// State of a transfer: a [`StatusSignal`] of the agent, or the refusal of the hub.
 #[derive(Debug)]
 pub(super) enum TransferStatus {
     /// The agent expects the archive, and has this many bytes already.
@@ -61,7 +61,7 @@ pub(super) struct ChannelSignals {
 impl AgentSignalling {
     /// Opens the signalling for a new attempt; older signals are discarded.
     pub(super) async fn reopen(transfer: &FileTransfer) -> Result<Self, AttemptError> {
-        let before = transfer.signal("poll", None, Duration::ZERO).await?;
+        let before = transfer.signal(POLL, None, Duration::ZERO).await?;
         Ok(Self::open(transfer, before.ice_servers.as_ref()))
     }
 
@@ -170,35 +170,28 @@ impl SignalSenders {
             };
             if let Ok(kind) = signal_type.parse() {
                 self.ways.try_send((kind, text)).ok();
-            } else if let Some(word) = read(&signal_type, &text) {
-                self.words.try_send(word).ok();
+            } else if let Some(status) = StatusSignal::read(&signal_type, &text) {
+                self.words.try_send(status.into()).ok();
             }
         }
     }
 }
 
-fn read(kind: &str, text: &str) -> Option<TransferStatus> {
-    #[derive(Deserialize)]
-    struct SignalPayload {
-        #[serde(default)]
-        received: u64,
-        #[serde(default)]
-        reason: String,
-    }
-    let payload: SignalPayload = serde_json::from_str(text).ok()?;
-    match kind {
-        "prepared" => Some(TransferStatus::Prepared(payload.received)),
-        "received" => Some(TransferStatus::Received),
-        "interrupted" => Some(TransferStatus::Interrupted(output::clean(&payload.reason))),
-        "failed" => Some(TransferStatus::Failed(AttemptError::said(&payload.reason))),
-        _ => None,
+impl From<StatusSignal> for TransferStatus {
+    fn from(signal: StatusSignal) -> Self {
+        match signal {
+            StatusSignal::Prepared(received) => Self::Prepared(received),
+            StatusSignal::Received(_) => Self::Received,
+            StatusSignal::Interrupted(reason) => Self::Interrupted(output::clean(&reason)),
+            StatusSignal::Failed(reason) => Self::Failed(AttemptError::said(&reason)),
+        }
     }
 }
 
 /// Polls the agent's signals until the hub refuses.
 async fn listen(transfer: FileTransfer, ears: SignalSenders) {
     loop {
-        match transfer.signal("poll", None, WAIT).await {
+        match transfer.signal(POLL, None, WAIT).await {
             Ok(said) => ears.sort(said),
             Err(error @ Error::Refused { .. }) if !error.is_retryable() => {
                 ears.words

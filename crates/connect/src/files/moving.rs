@@ -5,10 +5,10 @@ use jackfield_transfer::{
     Archive, ArchivePart, Bundle, ChannelError, ConflictPolicy, PartError, TransferError,
     UnpackError, receive,
     rtc::{self, RtcOptions, ice_server_urls},
-    send, unpack,
+    send,
+    signal::{self, RelayDirection, RelayTicket, StatusSignal},
+    unpack,
 };
-use serde::Deserialize;
-use serde_json::json;
 use tracing::{debug, warn};
 
 use super::{
@@ -33,26 +33,11 @@ pub(super) enum TransferRoute {
     Hub(RelayTicket),
 }
 
-/// Payload of the signal `relay`.
-#[derive(Deserialize)]
-pub(super) struct RelayTicket {
-    ticket: String,
-    offset: u64,
-    direction: RelayDirection,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RelayDirection {
-    Send,
-    Receive,
-}
-
 impl TransferRoute {
     /// Parses the route that a signal asks for.
     pub(super) fn of(signal: CallerSignal) -> Option<Self> {
         let payload = signal.payload?;
-        if signal.signal_type == "relay" {
+        if signal.signal_type == signal::RELAY {
             return serde_json::from_str(&payload).ok().map(Self::Hub);
         }
         let servers = signal.ice_servers.unwrap_or_default();
@@ -199,12 +184,12 @@ impl TransferState {
         match received {
             Ok(files) => {
                 self.expected.lock().remove(id);
-                line.send_signal("received", &json!({ "files": files }));
+                line.report(&StatusSignal::Received(files as u64));
             }
             Err(error) if error.is_retryable() => {
                 warn!(%error, transfer = id, "files did not come in");
                 // The peer may believe that all bytes arrived, because it sees only the hub.
-                line.send_signal("interrupted", &json!({ "reason": error.to_string() }));
+                line.report(&StatusSignal::Interrupted(error.to_string()));
             }
             Err(error) => {
                 warn!(%error, transfer = id, "files are refused");

@@ -4,8 +4,8 @@ use jackfield_sdk::{CallerSignal, Signaller};
 use jackfield_transfer::{
     ChannelError,
     rtc::{SignalKind, Signalling},
+    signal::StatusSignal,
 };
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tracing::debug;
 
@@ -40,10 +40,9 @@ impl TransferSignalling {
         &self.transfer
     }
 
-    /// Sends a signal that only Jackfield's own callers understand; others ignore it. A lost signal is not
-    /// repeated: the peer asks again.
-    pub(super) fn send_signal(&self, kind: &str, payload: &Value) {
-        let payload = payload.to_string();
+    /// Tells the peer the state of the transfer. A lost signal is not repeated: the peer asks again.
+    pub(super) fn report(&self, status: &StatusSignal) {
+        let (kind, payload) = (status.signal_type(), status.payload());
         let said = self
             .signaller
             .send(&self.transfer, &self.to, kind, Some(&payload));
@@ -54,7 +53,7 @@ impl TransferSignalling {
 
     /// Tells the peer that the transfer cannot continue, and why.
     pub(super) fn failed(&self, reason: &str) {
-        self.send_signal("failed", &json!({ "reason": reason }));
+        self.report(&StatusSignal::Failed(reason.to_owned()));
     }
 }
 

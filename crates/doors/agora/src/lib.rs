@@ -5,8 +5,8 @@
 //! same frames become calls of the core. `docs/protocols/agora.md` lists the points left open by the original
 //! protocol (the seed), and our differences.
 //!
-//! - `config.rs` opens the door ([`Config`]), `matrix.rs` lists its features ([`MATRIX`]), `serve.rs` starts
-//!   a session for a connection ([`Agora`])
+//! - `config.rs` opens the door ([`Config`]), `matrix.rs` lists its features ([`MATRIX`]), `door.rs` starts a
+//!   session for a connection ([`Agora`])
 //! - `session.rs` is the loop of one connection, both ways
 //! - `link.rs` is the link of the hub to a connection, with its mailbox
 //! - `route.rs` is the direct route of frames from one Agora connection to another
@@ -16,17 +16,17 @@
 
 mod awaited;
 mod config;
+mod door;
 mod inbound_call;
 mod link;
 mod matrix;
 mod outbound_call;
 mod route;
-mod serve;
 mod session;
 mod translate;
 pub mod wire;
 
-pub use self::{config::Config, matrix::MATRIX, serve::Agora};
+pub use self::{config::Config, door::Agora, matrix::MATRIX};
 
 /// Name of the door, for display and metrics.
 pub const DOOR: &str = "agora";

@@ -24,11 +24,11 @@ use rustc_hash::FxHashMap;
 use crate::{
     DOOR,
     awaited::AwaitedAnswers,
+    door::Agora,
     inbound_call::{InboundCall, cancel_frame},
     link::{AgoraLink, AgoraMail},
     outbound_call::OutboundCall,
     route::{RawFrame, RelayRoute},
-    serve::Agora,
     translate::failure_from_close,
 };
 

@@ -20,7 +20,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{describe::RelayDescription, problem::RelayApiError};
-use crate::{DOOR, bridge::Bridge, files::platform, relay, secret, wire::response::HealthResponse};
+use crate::{DOOR, door::Bridge, files::platform, relay, secret, wire::response::HealthResponse};
 
 mod a2a;
 mod agents;
@@ -70,8 +70,8 @@ fn described() -> OpenApiRouter<Arc<Bridge>> {
 
 /// Reads the body of a request.
 pub(crate) async fn read_body(bridge: &Bridge, request: Request) -> Result<Bytes, RelayApiError> {
-    let limits = bridge.hub.limits();
-    let text = body::read(request.into_body(), limits.relay_body, limits.write_stuck).await?;
+    let (max, stuck) = (bridge.limits.relay_body, bridge.hub.limits().write_stuck);
+    let text = body::read(request.into_body(), max, stuck).await?;
     Ok(text)
 }
 

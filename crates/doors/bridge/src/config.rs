@@ -3,26 +3,18 @@
 
 mod files;
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
-use axum::extract::Query;
-use futures_util::future::BoxFuture;
-use http::Uri;
 use jackfield_kit::{
-    door::{
-        DoorConfig, DoorContext, DoorOpenError, OpenedDoor, ReloadSecrets, SecretStore,
-        SocketProtocol,
-    },
+    door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor, ReloadSecrets, SecretStore},
     guard::BodyRules,
-    ws_connection::{WsConnection, WsConnectionEvent},
 };
-use jackfield_model::{Failure, Reason};
 use jackfield_transfer::hub::Transfers;
-use serde::{Deserialize, de::IgnoredAny};
 
 pub use self::files::{FilesConfig, IceServerConfig};
 use crate::{
-    Bridge, CallbackRules, DOOR, PlatformSettings, SharedSecret, files_router, router, secret,
+    Bridge, BridgeLimits, CallbackRules, PlatformSettings, SharedSecret, files_router, router,
+    secret,
 };
 
 /// Name of the platform's current secret.
@@ -41,6 +33,8 @@ pub struct Config {
     pub callback_trusted_origins: Vec<String>,
     /// Settings for file transfers.
     pub files: FilesConfig,
+    /// Limits of sessions and of the HTTP API.
+    pub limits: BridgeLimits,
 }
 
 impl DoorConfig for Config {
@@ -72,6 +66,7 @@ impl DoorConfig for Config {
                 trusted_origins: self.callback_trusted_origins,
             }),
             files: self.files.rules(),
+            limits: self.limits,
             transfers: Arc::new(transfers),
             links: Some(files),
         };
@@ -133,51 +128,5 @@ impl ReloadSecrets for SecretReload {
     fn reload(&self) -> Result<(), DoorOpenError> {
         self.bridge.set_secrets(self.source.read()?);
         Ok(())
-    }
-}
-
-/// The query of a connection's URL.
-#[derive(Debug, Deserialize)]
-struct UrlQuery {
-    agent_id: Option<String>,
-}
-
-fn agent_id(url: &Uri) -> Result<Option<String>, Failure> {
-    let query = Query::<UrlQuery>::try_from_uri(url);
-    let Query(query) = query.map_err(|error| Failure::new(Reason::Invalid, error.body_text()))?;
-    Ok(query.agent_id)
-}
-
-impl SocketProtocol for Bridge {
-    fn door(&self) -> &'static str {
-        DOOR
-    }
-
-    fn claims_url(&self, url: &Uri) -> Result<bool, Failure> {
-        agent_id(url).map(|id| id.is_some())
-    }
-
-    fn claims_first(&self, first: &WsConnectionEvent) -> bool {
-        /// The fields of a first frame that identify the protocol.
-        #[derive(Deserialize)]
-        struct First<'a> {
-            #[serde(rename = "type", borrow)]
-            kind: Cow<'a, str>,
-            agent_id: Option<IgnoredAny>,
-            id: Option<IgnoredAny>,
-        }
-        let WsConnectionEvent::Text(text) = first else {
-            return false;
-        };
-        let first = serde_json::from_str::<First<'_>>(text);
-        first.is_ok_and(|first| {
-            first.kind == "register" && first.agent_id.is_some() && first.id.is_none()
-        })
-    }
-
-    fn run(self: Arc<Self>, line: WsConnection, url: &Uri) -> BoxFuture<'static, ()> {
-        // An unreadable URL was refused before the connection was opened.
-        let agent_id = agent_id(url).unwrap_or_default();
-        Box::pin(Self::run(&self, line, agent_id))
     }
 }

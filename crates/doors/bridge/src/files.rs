@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{DOOR, bridge::Bridge};
+use crate::{DOOR, door::Bridge};
 
 /// State of these routes.
 #[derive(Debug, Clone)]

@@ -1,7 +1,8 @@
 //! The bridge door: Agent Mesh Bridge Protocol v1 and v2 for agents (a WebSocket at `/ws?agent_id=…`), and
 //! the relay HTTP API below `/api` for the platform that sends messages to agents.
 //!
-//! - `config.rs` opens the door ([`Config`]), `matrix.rs` lists its features ([`MATRIX`])
+//! - `config.rs` opens the door ([`Config`]), `door.rs` holds its state ([`Bridge`]), `limits.rs` holds its limits ([`BridgeLimits`]), `matrix.rs` lists its
+//!   features ([`MATRIX`])
 //! - `session.rs` is the loop of one agent's connection, `link.rs` the hub's link to the connection
 //! - `served_request.rs` handles calls that the agent works on, `agent_call.rs` calls that the agent makes, `lineage.rs`
 //!   the state that outlives a connection
@@ -15,19 +16,19 @@
 mod agent_call;
 mod api;
 mod attachment;
-mod bridge;
 mod callbacks;
 mod client;
 mod config;
+mod door;
 mod failure;
 mod files;
+mod limits;
 mod lineage;
 mod link;
 mod matrix;
 mod parties;
 mod relay;
 mod secret;
-mod serve;
 mod served_request;
 mod session;
 mod signals;
@@ -36,13 +37,14 @@ mod wire;
 
 pub use self::{
     api::{description, router},
-    bridge::{Bridge, PlatformSettings},
     callbacks::CallbackRules,
     config::{Config, FilesConfig, IceServerConfig, OLD_PLATFORM_SECRET, PLATFORM_SECRET},
+    door::{Bridge, PlatformSettings},
     files::{
         files_router,
         rules::{FileRules, IceServer},
     },
+    limits::BridgeLimits,
     matrix::MATRIX,
     secret::SharedSecret,
 };

@@ -4,7 +4,7 @@
 
 use jackfield_core::principal::Principal;
 use jackfield_model::{AgentId, Failure, Reason};
-use jackfield_transfer::hub::not_yours;
+use jackfield_transfer::{hub::not_yours, signal::PREPARE_UPLOAD};
 use jackfield_wire::bridge::{
     downlink::{self, HTTP_CALLER, RtcRelay},
     uplink::RtcSignal,
@@ -12,9 +12,9 @@ use jackfield_wire::bridge::{
 use tokio::time::Instant;
 
 use crate::{
-    bridge::Bridge,
     client,
-    signals::{self, PREPARE_UPLOAD, announced_offer, check_type},
+    door::Bridge,
+    signals::{self, announced_offer, check_type},
 };
 
 /// A refused signal: the [`Failure`], and the wrong field.

@@ -27,7 +27,7 @@ use crate::{
         problem::{RelayApiError, agent_id, peer_id},
         read_body,
     },
-    bridge::Bridge,
+    door::Bridge,
     wire::{
         body::RelayRequest,
         response::{RelayAccepted, RelayErrorBody},

@@ -23,7 +23,7 @@ use jackfield_kit::{
 };
 use jackfield_model::{Failure, Reason};
 use jackfield_wire::bridge::{
-    BridgeErrorCode, MalformedFrame,
+    BridgeErrorCode, MalformedFrame, RegisterRefusal,
     downlink::{self, HubError},
 };
 use rustc_hash::FxHashMap;
@@ -32,7 +32,7 @@ use tokio::time::{Instant, timeout_at};
 use self::{acks::PendingAcks, lost::LostConnection, pauses::SessionPauses};
 use crate::{
     DOOR,
-    bridge::Bridge,
+    door::Bridge,
     lineage::Lineage,
     link::{BridgeLink, BridgeMail},
     served_request::{ServedRequest, cancel_frame},
@@ -96,7 +96,7 @@ pub(crate) struct BridgeAgentSession {
 impl BridgeAgentSession {
     /// Creates the session of an unregistered connection.
     pub(crate) fn new(bridge: Arc<Bridge>, line: WsConnection, url_id: Option<String>) -> Self {
-        let pauses = SessionPauses::new(line.limits().session_pause.0);
+        let pauses = SessionPauses::new(bridge.limits.session_pause.0);
         let frame_max = line.limits().frame.0;
         Self {
             bridge,
@@ -210,8 +210,8 @@ impl BridgeAgentSession {
     /// Raises the frame limit for an agent that streamed `streamed_bytes` bytes of text, because its end may repeat all
     /// of them.
     fn raise_frame_limit(&mut self, said: usize) {
-        let limits = self.line.limits();
-        let (frame, max) = (limits.frame.0, limits.frame_of_end.0);
+        let frame = self.line.limits().frame.0;
+        let max = self.bridge.limits.frame_of_end.0;
         if said + frame / 2 <= self.frame_max {
             return;
         }
@@ -385,11 +385,11 @@ impl BridgeAgentSession {
     }
 
     /// Refuses a connection: one frame, then the close.
-    fn refuse(&mut self, text: &str, reason: &'static str) -> WsConnectionEnd {
+    fn refuse(&mut self, text: &str, refusal: RegisterRefusal) -> WsConnectionEnd {
         self.bridge.hub.metrics().refused(DOOR);
         tracing::info!(agent = self.url_id.as_deref(), why = text, "agent refused");
         self.line.queue(&downlink::refused(text));
-        WsConnectionEnd::Close(1008, reason)
+        WsConnectionEnd::Close(1008, refusal.close_reason())
     }
 
     /// Leaves the hub. Callers and agents with open calls to this connection are notified, unless the agent

@@ -12,7 +12,10 @@ use std::{
 };
 
 use jackfield_model::{AgentId, Failure, Offer};
-use jackfield_transfer::hub::Transfer;
+use jackfield_transfer::{
+    hub::Transfer,
+    signal::{PREPARE_UPLOAD, RELAY, StatusSignal},
+};
 use jackfield_wire::{
     bridge::{
         downlink::{self, HTTP_CALLER, RtcRelay},
@@ -22,7 +25,7 @@ use jackfield_wire::{
 };
 use parking_lot::Mutex;
 use serde_json::{
-    Map, Value, json,
+    Map, Value,
     value::{RawValue, to_raw_value},
 };
 use tokio::{
@@ -30,7 +33,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use crate::{bridge::Bridge, link::BridgeLink};
+use crate::{door::Bridge, link::BridgeLink};
 
 #[cfg(test)]
 mod tests;
@@ -48,14 +51,6 @@ pub(crate) const MAX_SIGNAL: usize = 64 << 10;
 pub(crate) const MAX_BYTES: usize = 32 << 20;
 /// Longest type of a signal.
 const MAX_TYPE: usize = 128;
-/// Signal type that only fetches waiting signals.
-pub(crate) const POLL: &str = "poll";
-/// Signal type by which a caller starts a direct connection; the ICE servers are sent along.
-pub(crate) const OFFER: &str = "offer";
-/// Signal type that announces an archive to an agent.
-pub(crate) const PREPARE_UPLOAD: &str = "prepare-upload";
-/// Signal type by which the hub asks an agent to send or fetch an archive through the hub.
-pub(crate) const RELAY: &str = "relay";
 /// Bytes that a transfer or a signal counts beyond its texts.
 const OVERHEAD: usize = 128;
 
@@ -316,14 +311,14 @@ pub(crate) fn post(bridge: &Bridge, to: &AgentId, frame: String) -> Result<(), F
 /// Notifies the caller of a transfer, on behalf of the agent, that the archive was interrupted and why.
 /// Without room for the signal, the caller sees only the interruption.
 pub(crate) fn notify_interrupted(bridge: &Bridge, transfer: &Transfer, why: &str) {
-    let payload = json!({ "reason": why }).to_string();
-    let Ok(payload) = to_raw_value(&payload) else {
+    let status = StatusSignal::Interrupted(why.to_owned());
+    let Ok(payload) = to_raw_value(&status.payload()) else {
         return;
     };
     let signal = RtcSignal {
         transfer_id: transfer.offer.transfer_id.as_str().into(),
         target_agent_id: HTTP_CALLER.into(),
-        signal_type: "interrupted".into(),
+        signal_type: status.signal_type().into(),
         payload: Some(&payload),
         extra: Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! The one test harness of the doors: a hub with a server on a free port ([`TestHub`]), an HTTP client
 //! ([`TestClient`]), a reader of event streams ([`SseReader`]), a WebSocket client for raw frames ([`WsClient`]),
 //! agents whose calls the test answers ([`Scripted`]), a server that receives callbacks ([`CallbackReceiver`]),
-//! and a check of answers against an OpenAPI description ([`spec`]).
+//! the log as text ([`CapturedLog`]), and a check of answers against an OpenAPI description ([`spec`]).
 //!
 //! For tests only, behind the feature `testing`: functions panic where a test should fail.
 
@@ -12,6 +12,7 @@ use std::time::Duration;
 mod agent;
 mod client;
 mod hub;
+mod log;
 mod raw_http;
 mod receiver;
 mod server;
@@ -23,6 +24,7 @@ pub use self::{
     agent::{AgentBuilder, Manner, Scripted, answer_text},
     client::{TestClient, answer, json_of},
     hub::{TestHub, TestHubBuilder, TestSettings, create_token},
+    log::CapturedLog,
     raw_http::{read_until, send_raw},
     receiver::{CALLBACK_KEY, CallbackReceiver, Post},
     server::TestServer,

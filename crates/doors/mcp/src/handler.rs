@@ -14,7 +14,7 @@ use rmcp::{
 
 use crate::{
     McpState,
-    refusal::refused,
+    failure::refused,
     serve::RequestCaller,
     tool_request::ToolRequest,
     tools::{TOOLS, ToolName},

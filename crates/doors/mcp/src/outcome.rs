@@ -8,8 +8,8 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde::Serialize;
 
 use crate::{
+    failure::next_step,
     limits::RESULT,
-    refusal::next_step,
     waiting::{TurnOutput, WaitEnd},
 };
 

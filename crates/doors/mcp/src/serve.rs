@@ -26,7 +26,7 @@ use rmcp::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::{McpRoute, McpState, handler::McpHandler, running::RunningRequest};
+use crate::{McpState, door::McpRoute, handler::McpHandler, running::RunningRequest};
 
 /// Header with the client's session id.
 const SESSION: &str = "mcp-session-id";

@@ -4,8 +4,7 @@
 use futures_util::future::BoxFuture;
 use jackfield_core::principal::Principal;
 use jackfield_kit::dial::{
-    AddedRemote, DialError, DialTarget, Dialler, RemoteErrorView, RemoteProtocol, RemoteState,
-    RemoteView,
+    AddedRemote, DialError, DialTarget, Dialler, RemoteProtocol, RemoteState, RemoteView,
 };
 use jackfield_model::{Failure, Reason};
 use jackfield_peer::{Multiaddr, PeerId, address};
@@ -72,10 +71,7 @@ impl PeerRoutes {
                 ConnectionState::Online => RemoteState::Online,
                 ConnectionState::Offline => RemoteState::Offline,
             },
-            error: shown.error.as_ref().map(|error| RemoteErrorView {
-                message: error.message.clone(),
-                at: error.at,
-            }),
+            error: shown.error.clone(),
             agents: shown.agents.clone(),
             ..RemoteView::new(DOOR, peer.to_string(), url.unwrap_or_default()).with_details(&shown)
         })

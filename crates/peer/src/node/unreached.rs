@@ -9,9 +9,8 @@ use crate::address::is_relayed;
 
 /// Converts a failed dial. Only failures that a second attempt may overcome are told apart.
 pub(super) fn open_error(error: &DialError) -> StreamOpenError {
-    let was_closed = |(address, error): &(Multiaddr, TransportError<io::Error>)| match error {
-        TransportError::Other(error) => is_direct_tcp(address) && is_closed(&whole(error)),
-        TransportError::MultiaddrNotSupported(_) => false,
+    let was_closed = |(address, error): &(Multiaddr, TransportError<io::Error>)| {
+        matches!(dial_failure(address, error), DialFailure::Closed)
     };
     match error {
         DialError::Transport(tried) if tried.iter().any(was_closed) => {
@@ -31,7 +30,7 @@ fn told(error: &DialError) -> String {
         DialError::Transport(tried) => {
             let mut lines: Vec<_> = tried
                 .iter()
-                .map(|(address, error)| format!("with {address}: {}", by_transport(address, error)))
+                .map(|(address, error)| format!("with {address}: {}", dial_failure(address, error)))
                 .collect();
             lines.dedup();
             lines.join("; ")
@@ -43,12 +42,70 @@ fn told(error: &DialError) -> String {
     }
 }
 
-fn by_transport(address: &Multiaddr, error: &TransportError<io::Error>) -> String {
+/// Describes why a relay refused a reservation.
+pub(super) fn no_place(error: &io::Error) -> String {
+    relay_failure(&whole(error)).to_string()
+}
+
+/// Why an address does not lead to a peer. The text is for people.
+#[derive(Debug, thiserror::Error)]
+enum DialFailure {
+    #[error("no transport leads there")]
+    NoTransport,
+    #[error("nobody listens there")]
+    Refused,
+    #[error("nobody answers there in time")]
+    TimedOut,
+    #[error("no way leads there")]
+    NoRoute,
+    #[error("its name cannot be resolved")]
+    Unresolved,
+    #[error(transparent)]
+    Relay(RelayFailure),
+    /// The other side closed the connection, as opposed to sending something unreadable.
+    #[error(
+        "the connection is closed there at once: a peer takes no more for now, or what is there does not speak libp2p; \
+         a hub's libp2p port is one above its HTTP port"
+    )]
+    Closed,
+    #[error(
+        "what answers there does not speak libp2p; a hub's libp2p port is one above its HTTP port"
+    )]
+    OtherProtocol,
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why a relay does not lead to a peer, or refuses a reservation. The text is for people.
+#[derive(Debug, thiserror::Error)]
+enum RelayFailure {
+    #[error("the peer has no place at this relay: it is not connected with it")]
+    NoReservation,
+    #[error("the relay does not reach the peer")]
+    Unreached,
+    #[error("the relay gives nothing more for now, or nothing to this peer")]
+    Exhausted,
+    #[error("the relay refuses it")]
+    Refused,
+    #[error("the relay does not allow it")]
+    NotAllowed,
+    #[error("it is no relay")]
+    NoRelay,
+    #[error("the connection with the relay ended, or never was")]
+    Ended,
+    #[error("{0}")]
+    Other(String),
+}
+
+// The two functions below are the only ones that read English. The library wraps the errors of the operating system
+// and of its own layers in private types, so that their texts are the only sign. Everything else uses the two enums.
+
+/// Classifies the error of a dialled address.
+fn dial_failure(address: &Multiaddr, error: &TransportError<io::Error>) -> DialFailure {
     let error = match error {
-        TransportError::MultiaddrNotSupported(_) => return "no transport leads there".to_owned(),
+        TransportError::MultiaddrNotSupported(_) => return DialFailure::NoTransport,
         TransportError::Other(error) => error,
     };
-    // The library wraps errors of the operating system in private types, so only their text is left.
     let words = whole(error);
     let said = words.to_ascii_lowercase();
     let is_said = |any: &[&str]| any.iter().any(|it| said.contains(it));
@@ -58,78 +115,53 @@ fn by_transport(address: &Multiaddr, error: &TransportError<io::Error>) -> Strin
             Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) | Protocol::Dnsaddr(_)
         )
     };
+    let is_tcp = |part: Protocol<'_>| matches!(part, Protocol::Tcp(_));
     if is_said(&["connection refused"]) {
-        "nobody listens there".to_owned()
+        DialFailure::Refused
     } else if is_said(&["timeout", "timed out"]) {
-        "nobody answers there in time".to_owned()
+        DialFailure::TimedOut
     } else if is_said(&["unreachable", "no route to host"]) {
-        "no way leads there".to_owned()
+        DialFailure::NoRoute
     } else if is_said(&["resolve"]) && address.iter().any(is_named) {
-        "its name cannot be resolved".to_owned()
+        DialFailure::Unresolved
     } else if is_relayed(address) {
-        by_relay(&words)
-    } else if is_direct_tcp(address) && is_closed(&words) {
-        "the connection is closed there at once: a peer takes no more for now, or what is there does not speak libp2p; \
-         a hub's libp2p port is one above its HTTP port"
-            .to_owned()
-    } else if is_direct_tcp(address) {
+        DialFailure::Relay(relay_failure(&words))
+    } else if !address.iter().any(is_tcp) {
         // QUIC has its own error, since no other protocol answers there.
-        "what answers there does not speak libp2p; a hub's libp2p port is one above its HTTP port"
-            .to_owned()
-    } else {
-        one_line(&words)
-    }
-}
-
-fn is_direct_tcp(address: &Multiaddr) -> bool {
-    let is_tcp = address.iter().any(|part| matches!(part, Protocol::Tcp(_)));
-    is_tcp && !is_relayed(address)
-}
-
-/// Returns whether the other side closed the connection, as opposed to sending something unreadable.
-fn is_closed(words: &str) -> bool {
-    let said = words.to_ascii_lowercase();
-    let ends = [
+        DialFailure::Other(one_line(&words))
+    } else if is_said(&[
         "eof",
         "end of file",
         "reset by peer",
         "broken pipe",
         "closed",
-    ];
-    ends.iter().any(|it| said.contains(it))
+    ]) {
+        DialFailure::Closed
+    } else {
+        DialFailure::OtherProtocol
+    }
 }
 
-/// Describes why a relay refused a reservation.
-pub(super) fn no_place(error: &io::Error) -> String {
-    by_relay(&whole(error))
-}
-
-/// Describes a failure at a relay by the library's words for it.
-fn by_relay(words: &str) -> String {
-    let told = [
-        (
-            "no reservation",
-            "the peer has no place at this relay: it is not connected with it",
-        ),
-        (
-            "failed to connect to destination",
-            "the relay does not reach the peer",
-        ),
-        (
-            "resource limit",
-            "the relay gives nothing more for now, or nothing to this peer",
-        ),
-        ("refused", "the relay refuses it"),
-        ("denied permission", "the relay does not allow it"),
-        ("does not support", "it is no relay"),
-        (
-            "cancel",
-            "the connection with the relay ended, or never was",
-        ),
-    ];
+/// Classifies the error of a relay.
+fn relay_failure(words: &str) -> RelayFailure {
     let said = words.to_ascii_lowercase();
-    let known = told.iter().find(|(word, _)| said.contains(word));
-    known.map_or_else(|| one_line(words), |(_, told)| (*told).to_owned())
+    if said.contains("no reservation") {
+        RelayFailure::NoReservation
+    } else if said.contains("failed to connect to destination") {
+        RelayFailure::Unreached
+    } else if said.contains("resource limit") {
+        RelayFailure::Exhausted
+    } else if said.contains("refused") {
+        RelayFailure::Refused
+    } else if said.contains("denied permission") {
+        RelayFailure::NotAllowed
+    } else if said.contains("does not support") {
+        RelayFailure::NoRelay
+    } else if said.contains("cancel") {
+        RelayFailure::Ended
+    } else {
+        RelayFailure::Other(one_line(words))
+    }
 }
 
 /// Joins the texts of an error and its sources.

@@ -8,7 +8,8 @@ use std::{
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper_util::client::proxy::matcher::Matcher;
-use jackfield_wire::bridge::{Downlink, parse_downlink};
+use jackfield_model::Reason;
+use jackfield_wire::bridge::{Downlink, RegisterRefusal, parse_downlink};
 use reqwest::StatusCode;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -210,14 +211,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BridgeConnection<S> {
     /// Converts a refused registration. The reason of the following close frame tells whether a retry may
     /// help.
     async fn refused(&mut self, message: &str) -> Error {
-        let code = match self.next_text().await {
-            Err(Error::Closed { reason, .. }) if reason == "Not now" => "busy",
-            Err(Error::Closed { reason, .. }) if reason == "Auth failed" => "unauthorized",
-            _ => "invalid",
+        let refusal = match self.next_text().await {
+            Err(Error::Closed { reason, .. }) => RegisterRefusal::from_close_reason(&reason),
+            _ => None,
+        };
+        let reason = match refusal {
+            Some(RegisterRefusal::NotNow) => Reason::Busy,
+            Some(RegisterRefusal::Unauthorized) => Reason::Unauthorized,
+            _ => Reason::Invalid,
         };
         Error::Refused {
             status: 0,
-            code: code.to_owned(),
+            code: reason.name().to_owned(),
             cause: None,
             field: None,
             message: message.to_owned(),

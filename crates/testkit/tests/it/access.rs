@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
 use jackfield_core::{agent::Share, principal::Principal};
 use jackfield_model::AgentId;
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{TestHub, attach_agent};
 use reqwest::{Client, Method};
 
 use self::{
@@ -122,7 +122,7 @@ async fn the_routes_without_a_token_are_those_that_are_listed() {
     })
     .await;
     // An agent that everyone may call: sharing makes its card public, and nothing else.
-    let _agent = FakeAgent::attach(hub.hub(), "id");
+    let _agent = attach_agent(hub.hub(), "id");
     let (local, id) = (Principal::local(), AgentId::parse("id").unwrap());
     let shared = hub
         .hub()

@@ -1,7 +1,7 @@
 //! The testkit itself works: two agents communicate through a real hub.
 
 use jackfield_model::{End, Event};
-use jackfield_testkit::{FakeAgent, TestHub, fake_request};
+use jackfield_testkit::{TestHub, attach_agent, fake_request};
 use serde_json::json;
 
 #[tokio::test]
@@ -54,10 +54,10 @@ async fn a_call_from_another_door_reaches_an_agora_agent_and_streams_back() {
 #[tokio::test]
 async fn an_agora_agent_calls_another_door() {
     let hub = TestHub::start().await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut fake = attach_agent(hub.hub(), "fake");
     let mut agent = hub.agora("agent-1").await;
     agent.send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r", "body": {"question": "hi"}}})).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     assert_eq!(serving.call().message.joined_text(), "hi");
     serving.push(Event::text("yes"));
     serving.finish(End::done());

@@ -13,7 +13,7 @@ use jackfield_core::{
 };
 use jackfield_hub::config::TeamLimits;
 use jackfield_model::{End, Event};
-use jackfield_testkit::{FakeAgent, Raw, SOON, TestHub, answer, fake_request};
+use jackfield_testkit::{Raw, SOON, Scripted, TestHub, answer, attach_agent, fake_request};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{
@@ -28,12 +28,12 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// `t1` with `boss` and the team `back`, which is `t2` with `lead` and the team `db`, which is `t3` with `dba`.
 struct Nested {
-    agents: [FakeAgent; 3],
+    agents: [Scripted; 3],
 }
 
 impl Nested {
     async fn new(hub: &TestHub) -> Self {
-        let agents = ["a1", "a2", "a3"].map(|id| FakeAgent::attach(hub.hub(), id));
+        let agents = ["a1", "a2", "a3"].map(|id| attach_agent(hub.hub(), id));
         let (web, dba) = (hub.web(), json!({"name": "dba", "agent": "a3"}));
         let lead = json!({"name": "lead", "agent": "a2"});
         let boss = json!({"name": "boss", "agent": "a1"});
@@ -50,13 +50,13 @@ impl Nested {
     }
 
     /// Calls `t1`, whose boss calls `t2`, whose lead calls `t3`.
-    async fn ask(&self, hub: &TestHub) -> NestedCalls {
+    async fn ask(&mut self, hub: &TestHub) -> NestedCalls {
         let mut asked = NestedCalls {
             calls: Vec::new(),
             answers: Vec::new(),
         };
         let mut principal = Principal::local();
-        for (team, agent) in ["t1", "t2", "t3"].into_iter().zip(&self.agents) {
+        for (team, agent) in ["t1", "t2", "t3"].into_iter().zip(&mut self.agents) {
             let request = Request {
                 principal,
                 ..fake_request(team, "go")
@@ -65,7 +65,7 @@ impl Nested {
             let mut answer = JoinSet::new();
             answer.spawn(replies.finish());
             asked.answers.push(answer);
-            let serving = agent.call().await;
+            let serving = agent.next_call().await;
             principal = Principal::local().as_agent(serving.call().target.clone());
             asked.calls.push(serving);
         }
@@ -188,7 +188,7 @@ async fn a_burst_from_three_teams_deep_reaches_nine_viewers_whole_beside_one_tha
         config.limits.write_stuck = Span::secs(600);
     })
     .await;
-    let nested = Nested::new(&hub).await;
+    let mut nested = Nested::new(&hub).await;
     let _stalled = view_narrow(&hub).await;
     let mut viewers = JoinSet::new();
     let there = Arc::new(Barrier::new(10));
@@ -306,7 +306,7 @@ async fn a_viewer_that_lags_beyond_the_ring_is_told_what_it_missed_and_sees_the_
         config.team_limits.tail = Size(128 << 10);
     })
     .await;
-    let nested = Nested::new(&hub).await;
+    let mut nested = Nested::new(&hub).await;
     let mut slow = view_narrow(&hub).await;
     nested.ask(&hub).await.burst(SMALL).await;
     let last = last_sequence(&hub).await;

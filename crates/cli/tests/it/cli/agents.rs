@@ -1,6 +1,6 @@
 //! `ls`, `show`, `share`, `rm`.
 
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{TestHub, attach_agent};
 use serde_json::json;
 
 use crate::run::Cli;
@@ -17,7 +17,7 @@ async fn an_empty_hub_says_how_to_attach_somebody() {
 async fn who_may_see_no_agent_is_not_told_that_there_is_none() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let _agent = FakeAgent::attach(hub.hub(), "bob");
+    let _agent = attach_agent(hub.hub(), "bob");
     let ann = hub.token("ann", &[]).await;
     let run = cli.run_with("JACKFIELD_TOKEN", &ann, &["ls"]).await.ok();
     assert!(!run.err.contains("there are no agents"), "{run:?}");
@@ -34,7 +34,7 @@ async fn ls_writes_plain_lines_to_a_pipe() {
         .send(json!({"type": "register", "id": "bob", "name": "Bob\tthe \u{1b}[31mbuilder", "capabilities": ["build", "fix"]}))
         .await;
     agent.frame().await;
-    let gone = FakeAgent::attach(hub.hub(), "ann");
+    let gone = attach_agent(hub.hub(), "ann");
     drop(gone);
     let run = cli.run(&["ls"]).await.ok();
     assert_eq!(
@@ -109,7 +109,7 @@ async fn show_tells_all_of_an_agent() {
 async fn an_agent_is_shared_with_some_with_all_and_with_none() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let _agent = FakeAgent::attach(hub.hub(), "bob");
+    let _agent = attach_agent(hub.hub(), "bob");
     let shared = cli
         .run(&["share", "bob", "--with", "ann", "--with", "eve"])
         .await
@@ -153,8 +153,8 @@ async fn an_agent_is_shared_with_some_with_all_and_with_none() {
 async fn a_forgotten_agent_is_gone() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    drop(FakeAgent::attach(hub.hub(), "bob"));
-    drop(FakeAgent::attach(hub.hub(), "eve"));
+    drop(attach_agent(hub.hub(), "bob"));
+    drop(attach_agent(hub.hub(), "eve"));
     cli.run(&["rm", "bob"])
         .await
         .ok()

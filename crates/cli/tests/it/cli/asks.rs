@@ -2,7 +2,7 @@
 
 use jackfield_core::{agent::Share, principal::Principal};
 use jackfield_model::{AgentId, Ask, AskKind, End, Event, Input, Owner};
-use jackfield_testkit::{FakeAgent, Raw, TestHub};
+use jackfield_testkit::{Raw, TestHub, attach_agent, attach_agent_as};
 use serde_json::{Value, json};
 
 use crate::run::Cli;
@@ -33,11 +33,11 @@ async fn ask(agent: &mut Raw, kind: &str) -> Value {
 #[tokio::test]
 async fn without_a_terminal_a_live_call_says_how_to_answer_and_ends() {
     let hub = TestHub::start().await;
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let run = Cli::new(&hub).start(&["call", "bob", "x"]);
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(question("q1", AskKind::Input));
-    assert_eq!(agent.cancelled().await, serving.call().id);
+    assert_eq!(agent.next_cancel().await, serving.call().id);
     let run = run.end().await.code(7);
     run.stderr_has("which one?")
         .stderr_has("jackfield task answer")
@@ -118,10 +118,10 @@ async fn a_kept_call_waits_for_the_answer_from_elsewhere() {
 async fn json_goes_on_so_that_a_program_can_answer() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let mut run = cli.start(&["call", "bob", "x", "--json"]);
     let id = run.json().await["id"].as_str().unwrap().to_owned();
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(question("q1", AskKind::Input));
     assert_eq!(run.json().await["type"], "ask");
     cli.run(&["task", "answer", &id, "q1", "this one"])
@@ -142,9 +142,9 @@ async fn json_goes_on_so_that_a_program_can_answer() {
 async fn an_approval_of_a_live_call_is_waited_for_and_the_command_for_it_is_said_once() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let mut run = cli.start(&["call", "bob", "x"]);
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     let call = serving.call().id.to_string();
     serving.ask(question("q1", AskKind::Approval));
     run.until_it_says("which one?").await;
@@ -174,14 +174,14 @@ async fn whose_an_approval_is_is_said_to_a_caller_who_may_not_give_it() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
     let ann = Principal::admin(Owner::parse("ann").unwrap());
-    let agent = FakeAgent::attach_as(hub.hub(), &ann, "bob", true);
+    let mut agent = attach_agent_as(hub.hub(), &ann, "bob", true);
     let share = Some(Share::Everyone);
     let id = AgentId::parse("bob").unwrap();
     hub.hub().agents().change(&ann, &id, share, None).unwrap();
     let mut command = cli.command(&["call", "bob", "x"]);
     command.env("JACKFIELD_TOKEN", hub.token("carl", &["call:*"]).await);
     let mut run = cli.start_command(command);
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(question("q1", AskKind::Approval));
     run.until_it_says("ann must approve this").await;
     run.until_it_says("q1 --approve").await;
@@ -194,10 +194,10 @@ async fn whose_an_approval_is_is_said_to_a_caller_who_may_not_give_it() {
 async fn a_task_that_waits_for_an_approval_says_so() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
     let task = task.out.trim();
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(question("q1", AskKind::Approval));
     let how = format!("jackfield task answer {task} q1 --deny");
     let waited = cli.run(&["task", "wait", task]).await.code(1);
@@ -222,10 +222,10 @@ async fn a_task_that_waits_for_an_approval_says_so() {
 async fn a_question_for_words_takes_no_yes() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
     let task = task.out.trim();
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(question("q1", AskKind::Input));
     let run = cli.run(&["task", "answer", task, "q1", "--approve"]).await;
     run.code(2)
@@ -240,7 +240,7 @@ async fn a_question_for_words_takes_no_yes() {
 async fn the_owner_of_an_agent_approves_or_denies() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     for (flags, approved, reason) in [
         (&["--approve"][..], true, None),
         (
@@ -252,7 +252,7 @@ async fn the_owner_of_an_agent_approves_or_denies() {
         let mut watch = cli.start(&["watch", "bob", "--json"]);
         watch.until_it_says("watching").await;
         let _run = cli.start(&["call", "bob", "x"]);
-        let serving = agent.call().await;
+        let serving = agent.next_call().await;
         serving.ask(question("q1", AskKind::Approval));
         let seen = loop {
             let seen = watch.json().await;
@@ -280,12 +280,12 @@ async fn the_owner_of_an_agent_approves_or_denies() {
 async fn the_only_open_question_is_answered_without_its_id() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
     let task = task.out.trim();
     let none = cli.run(&["task", "answer", task, "blue"]).await.code(3);
     none.stderr_has("has no open question for you");
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(question("q1", AskKind::Input));
     serving.ask(question("q2", AskKind::Approval));
     let several = cli.run(&["task", "answer", task, "blue"]).await.code(2);
@@ -311,9 +311,9 @@ async fn the_only_open_question_is_answered_without_its_id() {
 async fn a_piped_answer_is_not_cut_where_an_approval_was_asked() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let mut run = cli.start(&["call", "bob", "x"]);
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     let call = serving.call().id.to_string();
     serving.push(Event::text("one "));
     serving.ask(question("q1", AskKind::Approval));

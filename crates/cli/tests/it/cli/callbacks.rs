@@ -8,7 +8,7 @@ use std::sync::{
 use axum::{Router, extract::State, http::StatusCode, routing::post};
 use jackfield_core::{hub::Request, outbox::Callback, principal::Principal};
 use jackfield_model::{AgentId, End, Message};
-use jackfield_testkit::{FakeAgent, SOON, TestHub};
+use jackfield_testkit::{SOON, TestHub, attach_agent};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet, time::timeout};
 
 use crate::run::Cli;
@@ -62,7 +62,7 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
         .ok()
         .stderr_has("there are no undelivered callbacks");
     let mut receiver = Receiver::start().await;
-    let bob = FakeAgent::attach(hub.hub(), "bob");
+    let mut bob = attach_agent(hub.hub(), "bob");
     let id = AgentId::parse("bob").unwrap();
     let mut request = Request::new(Principal::platform(), "bridge", id, Message::text("hi"));
     request.callback = Some(Callback {
@@ -79,7 +79,7 @@ async fn a_callback_that_was_given_up_is_listed_and_sent_again() {
         .unwrap()
         .id
         .to_string();
-    bob.call().await.finish(End::done());
+    bob.next_call().await.finish(End::done());
     // The retry sends no notification, so the test polls the list.
     let list = async {
         loop {

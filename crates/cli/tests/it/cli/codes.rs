@@ -1,16 +1,16 @@
 //! Each exit code, and its hint.
 
 use jackfield_model::{Done, DoneState, End, Failure, Reason};
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{TestHub, attach_agent};
 
 use crate::run::{Cli, Run};
 
 /// Runs `call` against an agent with this end.
 async fn ended(end: End) -> Run {
     let hub = TestHub::start().await;
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let run = Cli::new(&hub).start(&["call", "bob", "x"]);
-    agent.call().await.finish(end);
+    agent.next_call().await.finish(end);
     run.end().await
 }
 
@@ -55,7 +55,7 @@ async fn three_for_what_is_not_there() {
         .await
         .code(3)
         .stderr_has("jackfield ls");
-    drop(FakeAgent::attach(hub.hub(), "bob"));
+    drop(attach_agent(hub.hub(), "bob"));
     cli.run(&["call", "bob", "x"])
         .await
         .code(3)
@@ -138,9 +138,9 @@ async fn the_admins_token_is_shown_to_its_hub_by_whichever_address() {
 #[tokio::test]
 async fn five_for_a_clock_that_ran_out() {
     let hub = TestHub::start().await;
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let run = Cli::new(&hub).start(&["call", "bob", "x", "--timeout", "50ms"]);
-    let _serving = agent.call().await;
+    let _serving = agent.next_call().await;
     run.end()
         .await
         .code(5)
@@ -169,11 +169,11 @@ async fn six_for_an_agent_that_failed_or_refused() {
 async fn seven_for_a_call_that_somebody_cancelled() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let run = cli.start(&["call", "bob", "x"]);
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     let id = serving.call().id.to_string();
     cli.run(&["task", "cancel", &id]).await.ok();
     run.end().await.code(7);
-    assert_eq!(agent.cancelled().await, serving.call().id);
+    assert_eq!(agent.next_cancel().await, serving.call().id);
 }

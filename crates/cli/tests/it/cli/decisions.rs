@@ -2,14 +2,14 @@
 
 use jackfield_core::{agent::Share, principal::Principal};
 use jackfield_model::{AgentId, Ask, AskKind, End, Event, Json, Owner};
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{Scripted, TestHub, attach_agent, attach_agent_as};
 
 use crate::run::{Cli, Run, Running};
 
 /// Ann's agent, and a client for each user.
 struct ApprovalFixture {
     hub: TestHub,
-    agent: FakeAgent,
+    agent: Scripted,
     cli: Cli,
     bob: Vec<String>,
     ann: Vec<String>,
@@ -22,7 +22,7 @@ impl ApprovalFixture {
                 .await;
         let cli = Cli::at(&format!("http://127.0.0.1:{}", hub.addr().port()));
         let owner = Principal::admin(Owner::parse("ann").expect("an owner"));
-        let agent = FakeAgent::attach_as(hub.hub(), &owner, "ann-1", true);
+        let agent = attach_agent_as(hub.hub(), &owner, "ann-1", true);
         let id = AgentId::parse("ann-1").expect("an id");
         let shared = hub
             .hub()
@@ -78,9 +78,9 @@ const SHOWN: &str = r#"may I do this? [rm -rf {"path":"/"}]"#;
 
 #[tokio::test]
 async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
-    let fixture = ApprovalFixture::start().await;
+    let mut fixture = ApprovalFixture::start().await;
     let mut call = fixture.bob_starts(&["call", "ann-1", "x"]);
-    let serving = fixture.agent.call().await;
+    let serving = fixture.agent.next_call().await;
     let id = serving.call().id.to_string();
     serving.ask(leave_to_delete());
     call.until_it_says("ann must approve this before the agent continues [rm -rf]")
@@ -150,12 +150,12 @@ async fn who_must_approve_finds_what_waits_and_who_calls_hears_whose_it_is() {
 async fn what_is_to_be_approved_is_shown_wherever_it_can_be() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let mut watch = cli.start(&["watch"]);
     watch.until_it_says("watching").await;
     let task = cli.run(&["call", "bob", "x", "--detach"]).await.ok();
     let task = task.out.trim();
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(leave_to_delete());
     cli.run(&["task", "wait", task])
         .await
@@ -184,10 +184,10 @@ async fn what_is_to_be_approved_is_shown_wherever_it_can_be() {
 
 #[tokio::test]
 async fn an_owner_lists_and_cancels_what_waits_at_an_agent_of_hers() {
-    let fixture = ApprovalFixture::start().await;
+    let mut fixture = ApprovalFixture::start().await;
     let called = fixture.bob(&["call", "ann-1", "first", "--detach"]).await;
     let task = called.ok().out.trim().to_owned();
-    let _serving = fixture.agent.call().await;
+    let _serving = fixture.agent.next_call().await;
     let list = fixture.ann(&["task", "ls", "--at", "ann-1"]).await.ok();
     let begin = format!("{task}\tann-1\tworking\tbob\t");
     assert!(list.out.starts_with(&begin), "{list:?}");

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{TestHub, attach_agent};
 use serde_json::Value;
 
 use crate::run::Cli;
@@ -143,7 +143,7 @@ async fn a_wrong_configuration_is_named_with_file_and_key() {
 async fn a_running_hub_is_backed_up_to_a_new_file_only() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let _bob = FakeAgent::attach(hub.hub(), "bob");
+    let _bob = attach_agent(hub.hub(), "bob");
     let dir = hub.data_dir().to_str().unwrap();
     cli.run(&["backup", "copy.db", "--data-dir", dir])
         .await

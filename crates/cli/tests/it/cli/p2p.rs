@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use jackfield_model::{Chunk, End, Event};
 use jackfield_peer::identity::Identity;
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{TestHub, attach_agent};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ async fn the_flow_of_the_seed_peers_then_card_then_handoff_then_all_in_one() {
 async fn the_hub_itself_is_a_peer_whose_agents_are_streamed_from() {
     let hub = hub().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let address = hub.peer_addresses().remove(0);
     let shown = cli.run(&["p2p", "card", &address, "--json"]).await.ok();
     assert_eq!(shown.json()["skills"][0]["path"], "/agents/bob/ask");
@@ -108,7 +108,7 @@ async fn the_hub_itself_is_a_peer_whose_agents_are_streamed_from() {
     ];
 
     let mut run = cli.start(&[&ask[..], &["hello", "-v"]].concat());
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     assert_eq!(serving.call().message.joined_text(), "hello");
     serving.push(Event::text("one\ntw"));
     assert_eq!(run.line().await.unwrap(), "one");
@@ -119,7 +119,7 @@ async fn the_hub_itself_is_a_peer_whose_agents_are_streamed_from() {
     assert_eq!((run.out.as_str(), run.err.as_str()), ("two\n", "at it\n"));
 
     let mut run = cli.start(&[&ask[..], &["{\"n\":1}", "--json"]].concat());
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.push(Event::text("one"));
     assert_eq!(run.json().await, json!({"type": "chunk", "data": "one"}));
     serving.finish(End::done());
@@ -127,7 +127,7 @@ async fn the_hub_itself_is_a_peer_whose_agents_are_streamed_from() {
     run.end().await.ok();
 
     let run = cli.start(&[&ask[..], &["x", "--no-stream"]].concat());
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.push(Event::text("in one "));
     serving.push(Event::text("piece"));
     serving.finish(End::done());
@@ -137,7 +137,7 @@ async fn the_hub_itself_is_a_peer_whose_agents_are_streamed_from() {
 #[tokio::test]
 async fn ctrl_c_cancels_the_work_where_it_is_done() {
     let hub = hub().await;
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let address = hub.peer_addresses().remove(0);
     let cli = Cli::new(&hub);
     for args in [
@@ -153,9 +153,9 @@ async fn ctrl_c_cancels_the_work_where_it_is_done() {
         &["p2p", "delegate", "--skill", "bob", "x"],
     ] {
         let run = cli.start(args);
-        let serving = agent.call().await;
+        let serving = agent.next_call().await;
         run.signal(Signal::INT);
-        assert_eq!(agent.cancelled().await, serving.call().id);
+        assert_eq!(agent.next_cancel().await, serving.call().id);
         run.end().await.code(130).stderr_has("cancelled");
     }
 }
@@ -396,7 +396,7 @@ async fn one_flag_makes_a_hub_a_relay() {
 async fn the_hub_of_the_command_is_called_hub() {
     let hub = hub().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "echo");
+    let mut agent = attach_agent(hub.hub(), "echo");
     let run = cli.start(&[
         "p2p",
         "handoff",
@@ -406,7 +406,7 @@ async fn the_hub_of_the_command_is_called_hub() {
         "--data",
         "hello",
     ]);
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     assert_eq!(serving.call().message.joined_text(), "hello");
     serving.push(Event::text("hi"));
     serving.finish(End::done());

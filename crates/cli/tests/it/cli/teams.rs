@@ -1,7 +1,7 @@
 //! `team`: its requests to the hub, and its output.
 
 use jackfield_model::{AskKind, Event};
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{TestHub, attach_agent};
 use serde_json::{Value, json};
 
 use crate::cli::{asks::question, fake::FakeHub};
@@ -397,9 +397,9 @@ async fn an_unknown_team_and_a_closed_door_are_told_apart() {
 async fn a_real_team_is_made_seen_told_and_stopped() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let (claude, _ann) = (
-        FakeAgent::attach(hub.hub(), "claude"),
-        FakeAgent::attach(hub.hub(), "ann"),
+    let (mut claude, _ann) = (
+        attach_agent(hub.hub(), "claude"),
+        attach_agent(hub.hub(), "ann"),
     );
     let member = cli
         .run(&["team", "create", "x", "--member", "nobody"])
@@ -453,7 +453,7 @@ async fn a_real_team_is_made_seen_told_and_stopped() {
         "shop     │ task build (lead): in_progress"
     );
     cli.run(&["team", "say", "shop", "sell it"]).await.ok();
-    let serving = claude.call().await;
+    let serving = claude.next_call().await;
     serving.push(Event::text("sold\nout"));
     watch.until_line("lead     │ sold").await;
     serving.ask(question("q1", AskKind::Approval));

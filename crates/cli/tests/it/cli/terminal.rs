@@ -8,7 +8,7 @@ use std::{
 
 use jackfield_core::principal::Principal;
 use jackfield_model::{Ask, AskKind, Chunk, ChunkKind, End, Event, Input, Json, Owner};
-use jackfield_testkit::{FakeAgent, SOON, TestHub};
+use jackfield_testkit::{SOON, TestHub, attach_agent, attach_agent_as};
 use rustix::{
     process::Pid,
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
@@ -133,7 +133,7 @@ impl Terminal {
 async fn a_table_has_a_header_and_colours_unless_told_otherwise() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let _bob = FakeAgent::attach(hub.hub(), "bob");
+    let _bob = attach_agent(hub.hub(), "bob");
     let (code, screen) = Terminal::start(cli.command(&["ls"])).end().await;
     assert_eq!(code, Some(0));
     assert!(
@@ -153,11 +153,11 @@ async fn a_table_has_a_header_and_colours_unless_told_otherwise() {
 async fn owners_are_named_only_when_there_are_several() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let _one = FakeAgent::attach(hub.hub(), "one");
+    let _one = attach_agent(hub.hub(), "one");
     let (_, screen) = Terminal::start(cli.command(&["ls"])).end().await;
     assert!(!screen.contains("OWNER"), "{screen:?}");
     let ann = Principal::admin(Owner::parse("ann").unwrap());
-    let _two = FakeAgent::attach_as(hub.hub(), &ann, "two", false);
+    let _two = attach_agent_as(hub.hub(), &ann, "two", false);
     let (_, screen) = Terminal::start(cli.command(&["ls"])).end().await;
     assert!(
         screen.contains("OWNER") && screen.contains("ann"),
@@ -182,10 +182,10 @@ async fn an_id_is_never_broken_in_two() {
 #[tokio::test]
 async fn thinking_is_shown_dimmed_and_text_cannot_steer_the_terminal() {
     let hub = TestHub::start().await;
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let cli = Cli::new(&hub);
     let mut terminal = Terminal::start(cli.command(&["call", "bob", "x"]));
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.push(Event::Chunk(Chunk {
         kind: ChunkKind::Thinking,
         ..Chunk::text("let me see")
@@ -205,10 +205,10 @@ async fn thinking_is_shown_dimmed_and_text_cannot_steer_the_terminal() {
 #[tokio::test]
 async fn questions_are_asked_and_answered() {
     let hub = TestHub::start().await;
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let cli = Cli::new(&hub);
     let mut terminal = Terminal::start(cli.command(&["call", "bob", "x"]));
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.push(Event::text("let me ask"));
     serving.ask(question("q1", AskKind::Input));
     terminal.until("which one?").await;
@@ -236,10 +236,10 @@ async fn questions_are_asked_and_answered() {
 #[tokio::test]
 async fn the_owner_who_calls_is_asked_for_approvals_right_there() {
     let hub = TestHub::start().await;
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let cli = Cli::new(&hub);
     let mut terminal = Terminal::start(cli.command(&["call", "bob", "x"]));
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(Ask {
         tool_name: Some("rm".to_owned()),
         arguments: Json::parse(r#"{"path":"/x"}"#).ok(),
@@ -268,14 +268,14 @@ async fn the_owner_who_calls_is_asked_for_approvals_right_there() {
 #[tokio::test]
 async fn ctrl_d_at_a_question_is_no_answer_and_ends_the_call() {
     let hub = TestHub::start().await;
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     let cli = Cli::new(&hub);
     let mut terminal = Terminal::start(cli.command(&["call", "bob", "x"]));
-    let serving = agent.call().await;
+    let serving = agent.next_call().await;
     serving.ask(question("q1", AskKind::Input));
     terminal.until("> ").await;
     terminal.type_in("\u{4}");
-    assert_eq!(agent.cancelled().await, serving.call().id);
+    assert_eq!(agent.next_cancel().await, serving.call().id);
     let (code, screen) = terminal.end().await;
     assert_eq!(code, Some(7));
     assert!(screen.contains("no answer was given"), "{screen:?}");
@@ -286,7 +286,7 @@ async fn ctrl_d_at_a_question_is_no_answer_and_ends_the_call() {
 async fn forgetting_an_agent_is_asked_about() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let _bob = FakeAgent::attach(hub.hub(), "bob");
+    let _bob = attach_agent(hub.hub(), "bob");
     let mut terminal = Terminal::start(cli.command(&["rm", "bob"]));
     terminal.until("[y/N]").await;
     terminal.type_in("n\n");

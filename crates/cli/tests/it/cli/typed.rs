@@ -1,14 +1,14 @@
 //! Options before the subcommand, ways to name a hub, and names with typos.
 
 use jackfield_model::{Done, DoneState, End};
-use jackfield_testkit::{FakeAgent, TestHub};
+use jackfield_testkit::{TestHub, attach_agent};
 
 use crate::run::Cli;
 
 #[tokio::test]
 async fn the_flags_of_clients_may_stand_before_the_verb() {
     let hub = TestHub::start().await;
-    let _bob = FakeAgent::attach(hub.hub(), "bob");
+    let _bob = attach_agent(hub.hub(), "bob");
     let nowhere = Cli::at("http://127.0.0.1:1");
     let url = hub.url("");
     let listed = nowhere.run(&["--hub", &url, "--json", "ls"]).await.ok();
@@ -39,13 +39,13 @@ async fn a_hub_is_found_by_host_and_port_and_by_the_address_of_its_socket() {
 async fn an_agent_that_needs_credentials_is_told_from_one_that_waits_for_words() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let agent = FakeAgent::attach(hub.hub(), "bob");
+    let mut agent = attach_agent(hub.hub(), "bob");
     for (needs_auth, words) in [
         (true, "the agent needs you to sign in"),
         (false, "the agent waits for your answer"),
     ] {
         let run = cli.start(&["call", "bob", "x"]);
-        agent.call().await.finish(End::Done(Box::new(Done {
+        agent.next_call().await.finish(End::Done(Box::new(Done {
             state: DoneState::InputRequired,
             needs_auth,
             ..Done::default()
@@ -58,7 +58,7 @@ async fn an_agent_that_needs_credentials_is_told_from_one_that_waits_for_words()
 async fn a_slip_in_a_name_is_answered_with_what_may_be_meant() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let _far = FakeAgent::attach(hub.hub(), "weather@wUpT3WyJGkoj");
+    let _far = attach_agent(hub.hub(), "weather@wUpT3WyJGkoj");
     for verb in ["call", "show"] {
         let args = [verb, "weathr", "x"];
         let count = if verb == "call" { 3 } else { 2 };

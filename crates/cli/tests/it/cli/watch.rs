@@ -1,7 +1,7 @@
 //! `watch`.
 
 use jackfield_model::{End, Event};
-use jackfield_testkit::{FakeAgent, FaultProxy, TestHub};
+use jackfield_testkit::{FaultProxy, TestHub, attach_agent};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -13,14 +13,14 @@ async fn each_event_is_a_line() {
     let cli = Cli::new(&hub);
     let mut watch = cli.start(&["watch"]);
     watch.until_it_says("watching").await;
-    let bob = FakeAgent::attach(hub.hub(), "bob");
+    let mut bob = attach_agent(hub.hub(), "bob");
     let online = watch.line().await.unwrap();
     assert!(
         online.contains("\tbob\t") && online.ends_with("online by local"),
         "{online}"
     );
     let _call = cli.start(&["call", "bob", "hello\nthere"]);
-    let serving = bob.call().await;
+    let serving = bob.next_call().await;
     let id = serving.call().id.to_string();
     let started = watch.line().await.unwrap();
     let end = &id[id.len() - 8..];
@@ -59,7 +59,7 @@ async fn json_has_one_object_per_line() {
     let hub = TestHub::start().await;
     let mut watch = Cli::new(&hub).start(&["watch", "--json"]);
     watch.until_it_says("watching").await;
-    let _bob = FakeAgent::attach(hub.hub(), "bob");
+    let _bob = attach_agent(hub.hub(), "bob");
     let seen = watch.json().await;
     assert_eq!(
         (&seen["type"], &seen["agent"]),
@@ -75,7 +75,7 @@ async fn it_comes_back_after_a_cut() {
     watch.until_it_says("watching").await;
     proxy.cut();
     watch.until_it_says("reconnected").await;
-    let _bob = FakeAgent::attach(hub.hub(), "bob");
+    let _bob = attach_agent(hub.hub(), "bob");
     assert!(watch.line().await.unwrap().contains("bob"));
 }
 
@@ -83,11 +83,11 @@ async fn it_comes_back_after_a_cut() {
 async fn a_task_is_followed_to_its_end() {
     let hub = TestHub::start().await;
     let cli = Cli::new(&hub);
-    let bob = FakeAgent::attach(hub.hub(), "bob");
+    let mut bob = attach_agent(hub.hub(), "bob");
     let task = cli.run(&["call", "bob", "do it", "--detach"]).await.ok();
     let mut watch = cli.start(&["watch", task.out.trim()]);
     assert!(watch.line().await.unwrap().ends_with("message: do it"));
-    let serving = bob.call().await;
+    let serving = bob.next_call().await;
     serving.push(Event::text("done"));
     assert!(watch.line().await.unwrap().ends_with("\tdone"));
     serving.finish(End::done());
@@ -102,8 +102,8 @@ async fn an_agent_that_is_not_there_yet_is_waited_for() {
     let mut watch = cli.start(&["watch", "bob"]);
     watch.until_it_says("no agent bob is known yet").await;
     watch.until_it_says("watching").await;
-    let _eve = FakeAgent::attach(hub.hub(), "eve");
-    let _bob = FakeAgent::attach(hub.hub(), "bob");
+    let _eve = attach_agent(hub.hub(), "eve");
+    let _bob = attach_agent(hub.hub(), "bob");
     assert!(watch.line().await.unwrap().contains("bob"));
     Cli::at("http://127.0.0.1:1")
         .run(&["watch"])

@@ -430,11 +430,7 @@ fn pieces_of_an_artifact_add_up_by_the_rule_of_all_protocols() {
 async fn a_stream_whose_log_cannot_be_read_ends_with_an_error() {
     let store = Arc::new(MemoryStore::default());
     let hub = Hub::open(store, Limits::default()).await.unwrap();
-    let manner = Manner {
-        door: "local",
-        is_lively: true,
-        one_call_per_session: false,
-    };
+    let manner = Manner::default();
     let local = Principal::local();
     let _agent = Scripted::attach(&hub, &local, "echo", Profile::default(), manner);
     let a2a = Arc::new(A2aDoor::new(hub.clone(), Gatekeeper::new(hub, true)));

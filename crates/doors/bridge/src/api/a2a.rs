@@ -17,7 +17,7 @@ use super::{
     problem::{RelayApiError, agent_id},
     read_body,
 };
-use crate::{DOOR, bridge::Bridge, relay, wire::body::A2aCall};
+use crate::{DOOR, door::Bridge, relay, wire::body::A2aCall};
 
 /// Calls an agent on behalf of another agent.
 #[utoipa::path(

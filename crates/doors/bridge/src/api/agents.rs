@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     DOOR,
-    bridge::{Bridge, ConnectionRecord},
+    door::{Bridge, ConnectionRecord},
     relay::sentences::time,
     wire::{
         body::{AgentsByToken, DisconnectRequest},

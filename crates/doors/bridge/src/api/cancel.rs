@@ -21,7 +21,7 @@ use super::{
     read_body,
 };
 use crate::{
-    bridge::Bridge,
+    door::Bridge,
     wire::{
         body::CancelRequest,
         response::{CancelResponse, RelayErrorBody},

@@ -10,6 +10,7 @@ use axum::{
 };
 use http::StatusCode;
 use jackfield_model::{Failure, Reason};
+use jackfield_transfer::signal::{POLL, PREPARE_UPLOAD};
 use jackfield_wire::bridge::{BridgeErrorCode, is_free_client_id};
 use tokio::time::Instant;
 
@@ -20,9 +21,9 @@ use super::{
     read_body,
 };
 use crate::{
-    bridge::Bridge,
+    door::Bridge,
     parties::for_platform,
-    signals::{self, POLL, PREPARE_UPLOAD, SignalToAgent, announced_offer, check_type},
+    signals::{self, SignalToAgent, announced_offer, check_type},
     wire::{
         body::RtcSignalRequest,
         response::{RelayErrorBody, SignalView, SignalsResponse},

@@ -20,7 +20,7 @@ use super::{
     problem::{RelayApiError, agent_id, peer_id},
 };
 use crate::{
-    bridge::Bridge,
+    door::Bridge,
     relay::{outcome::RelayOutcome, sentences::time},
     wire::response::{RelayErrorBody, TaskStatusResponse},
 };

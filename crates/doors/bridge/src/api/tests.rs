@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 
 use super::*;
 use crate::{
-    bridge::{ConnectionRecord, PlatformSettings, token_hash},
+    door::{ConnectionRecord, PlatformSettings, token_hash},
     secret::SharedSecret,
 };
 

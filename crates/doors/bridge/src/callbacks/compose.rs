@@ -9,7 +9,7 @@ use jackfield_kit::{
 };
 
 use super::{CallbackRoute, KIND, body};
-use crate::{bridge::Bridge, relay::outcome::RelayOutcome, secret};
+use crate::{door::Bridge, relay::outcome::RelayOutcome, secret};
 
 impl Composer for Bridge {
     fn kind(&self) -> &'static str {

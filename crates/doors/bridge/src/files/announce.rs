@@ -7,6 +7,7 @@ use jackfield_kit::api::{
     Actor, ActsAsHeader, ApiError, ApiErrorBody, CallErrorResponses, PathId, UnreadBody, invalid,
 };
 use jackfield_model::{AgentId, Failure, Offer, Reason};
+use jackfield_transfer::signal::PREPARE_UPLOAD;
 use jackfield_wire::bridge::{FREE_CLIENT_ID_RULE, is_free_client_id};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -15,7 +16,7 @@ use utoipa::ToSchema;
 use super::{FilesApi, forbidden, payload_from, rules::IceServer};
 use crate::{
     client,
-    signals::{self, PREPARE_UPLOAD, SignalToAgent},
+    signals::{self, SignalToAgent},
 };
 
 /// An archive that the caller will send.

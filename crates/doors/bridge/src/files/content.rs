@@ -20,20 +20,13 @@ use jackfield_kit::{
     server::PassThrough,
 };
 use jackfield_model::{Failure, Reason};
-use jackfield_transfer::hub::{AgentSide, ArchiveSender, TicketWait, Toward, Transfer, pipe};
-use serde::Serialize;
+use jackfield_transfer::{
+    hub::{AgentSide, ArchiveSender, TicketWait, Toward, Transfer, pipe},
+    signal::{RELAY, RelayDirection, RelayTicket},
+};
 
 use super::{FilesApi, announce::check_size, payload_from};
-use crate::signals::{self, RELAY, SignalToAgent};
-
-/// The payload of the signal `relay`.
-#[derive(Debug, Serialize)]
-struct TicketPayload<'a> {
-    ticket: &'a str,
-    offset: u64,
-    /// `send` or `receive`.
-    direction: &'static str,
-}
+use crate::signals::{self, SignalToAgent};
 
 /// Fetches the archive offered by the agent, through the hub. `Range: bytes=N-` resumes a download.
 #[utoipa::path(
@@ -88,7 +81,7 @@ pub(super) async fn relayed_archive(
     let (inlet, outlet) = pipe(transfer.offer.zip_size - offset, api.0.relays.permit()?);
     let leash = RequestLifetime::until_stop(principal, api.0.tasks.stop_token());
     let half = AgentSide::Send(inlet, leash, transfer.clone());
-    let meeting = issue_ticket(api, transfer, half, offset, "send")?;
+    let meeting = issue_ticket(api, transfer, half, offset, RelayDirection::Send)?;
     wait_for_agent(api, principal, meeting).await?;
     Ok(response(transfer, range, Body::from_stream(outlet)))
 }
@@ -161,7 +154,7 @@ fn begin_upload(
         &transfer,
         AgentSide::Receive(outlet),
         offset,
-        "receive",
+        RelayDirection::Receive,
     )?;
     Ok((inlet, meeting))
 }
@@ -184,11 +177,11 @@ fn issue_ticket(
     transfer: &Arc<Transfer>,
     half: AgentSide,
     offset: u64,
-    direction: &'static str,
+    direction: RelayDirection,
 ) -> Result<TicketWait, Failure> {
     let (ticket, meeting) = api.0.relays.issue(half)?;
-    let ticket = TicketPayload {
-        ticket: &ticket,
+    let ticket = RelayTicket {
+        ticket,
         offset,
         direction,
     };

@@ -10,12 +10,13 @@ use jackfield_kit::api::{
     invalid, lifetime::RequestLifetime,
 };
 use jackfield_model as event;
+use jackfield_transfer::signal::{OFFER, POLL};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use super::{FilesApi, rules::IceServer};
-use crate::signals::{self, OFFER, POLL, PendingSignal, SignalToAgent, check_type};
+use crate::signals::{self, PendingSignal, SignalToAgent, check_type};
 
 /// Maximum wait for signals: less than the time for which signals are stored.
 const LONGEST: Duration = Duration::from_secs(30);

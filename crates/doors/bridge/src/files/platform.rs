@@ -21,7 +21,7 @@ use crate::{
         describe::QueryErrors,
         problem::{RelayApiError, agent_id},
     },
-    bridge::Bridge,
+    door::Bridge,
     wire::response::RelayErrorBody,
 };
 

@@ -12,8 +12,8 @@ use crate::{
     DOOR,
     api::problem::{RelayApiError, agent_id, peer_id},
     attachment::file_from_attachment,
-    bridge::Bridge,
     callbacks::RepeatedFields,
+    door::Bridge,
     wire::body::RelayRequest,
 };
 

@@ -10,7 +10,7 @@ use jackfield_core::{call::Call, store::TaskFilter, task::Task};
 use jackfield_model::{AgentId, RequestId, TaskId};
 use parking_lot::Mutex;
 
-use crate::{api::problem::RelayApiError, bridge::Bridge};
+use crate::{api::problem::RelayApiError, door::Bridge};
 
 /// Number of tasks remembered by request; older ones are looked up in the store.
 const REMEMBERED: usize = 10_000;

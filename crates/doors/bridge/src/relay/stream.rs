@@ -22,7 +22,7 @@ use jackfield_model::{Failure, Reason};
 use tokio_util::sync::CancellationToken;
 
 use super::{code_and_text, keepalive::KeepaliveTimer, renderer::EventRenderer};
-use crate::{DOOR, bridge::Bridge, wire::sse};
+use crate::{DOOR, door::Bridge, wire::sse};
 
 /// Interval of the comments that the kit sends as keepalives. Clients of the bridge do not know comments, so they
 /// never come.

@@ -8,7 +8,7 @@ use jackfield_model::AgentId;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::{bridge::Bridge, lineage::Lineage};
+use crate::{door::Bridge, lineage::Lineage};
 
 /// Returns whether an agent may resume its work after the connection ended in this way. Yes, if the
 /// connection was cut, seemed dead, was replaced by a newer one of the same agent, or ended because the hub

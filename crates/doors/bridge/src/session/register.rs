@@ -7,7 +7,7 @@ use jackfield_core::{agent::Closing, call::Call, entry::Entry, principal::Princi
 use jackfield_kit::{api::store_failure, mailbox::MAILBOX, ws_connection::WsConnectionEnd};
 use jackfield_model::{AgentId, Reason};
 use jackfield_wire::bridge::{
-    Uplink,
+    RegisterRefusal, Uplink,
     downlink::{self, Registered as Accepted, ResumeGrant as Back},
     extension, parse,
     uplink::Register,
@@ -15,7 +15,7 @@ use jackfield_wire::bridge::{
 
 use super::{BridgeAgentSession, BridgeRegistration, profile::profile_from, resume::ResumedWork};
 use crate::{
-    bridge::{ConnectionRecord, token_hash},
+    door::{ConnectionRecord, token_hash},
     lineage::Takeover,
     link::{BridgeLink, BridgeMail, Extensions},
     served_request::cancel_frame,
@@ -27,12 +27,15 @@ impl BridgeAgentSession {
         let register = match parse(text, self.bridge.max_depth) {
             Ok(Uplink::Register(register)) => register,
             Err(malformed) if malformed.is_not_an_object() => {
-                return Some(self.refuse("Invalid JSON", "Invalid JSON"));
+                return Some(self.refuse("Invalid JSON", RegisterRefusal::NotJson));
             }
             Err(malformed) if malformed.frame_type.as_deref() == Some("register") => {
-                return Some(self.refuse(&malformed.to_string(), "Invalid register"));
+                return Some(self.refuse(&malformed.to_string(), RegisterRefusal::Invalid));
             }
-            _ => return Some(self.refuse("First message must be register", "Expected register")),
+            _ => {
+                let text = "First message must be register";
+                return Some(self.refuse(text, RegisterRefusal::NotRegister));
+            }
         };
         if !register.bridge_version.is_supported() {
             let mut text = register.bridge_version.refusal();
@@ -40,44 +43,48 @@ impl BridgeAgentSession {
             if register.bridge_version.is_missing() && self.url_id.is_none() {
                 text += " (Agora agents send \"id\", not \"agent_id\")";
             }
-            return Some(self.refuse(&text, "Version mismatch"));
+            return Some(self.refuse(&text, RegisterRefusal::Version));
         }
         match self.register(&register).await {
             Ok(left) => left,
-            Err((text, reason)) => Some(self.refuse(&text, reason)),
+            Err((text, refusal)) => Some(self.refuse(&text, refusal)),
         }
     }
 
-    /// Registers the agent. The error holds the text for the agent and the reason of the close. A connection
+    /// Registers the agent. The error holds the text for the agent and the [`RegisterRefusal`]. A connection
     /// that is replaced at once returns a regular [`WsConnectionEnd`].
     async fn register(
         &mut self,
         register: &Register<'_>,
-    ) -> Result<Option<WsConnectionEnd>, (String, &'static str)> {
-        let invalid = |text: String| (text, "Invalid register");
+    ) -> Result<Option<WsConnectionEnd>, (String, RegisterRefusal)> {
+        let not_now = |text: String| (text, RegisterRefusal::NotNow);
+        let invalid = |text: String| (text, RegisterRefusal::Invalid);
         let id = AgentId::parse(&register.agent_id).map_err(|error| invalid(error.to_string()))?;
         // The original hub lets a connection for one id register a different id, and so hijack it.
         if let Some(url_id) = &self.url_id
             && AgentId::parse(url_id).as_ref() != Ok(&id)
         {
             let text = "agent_id differs from the one in the URL".to_owned();
-            return Err((text, "Auth failed"));
+            return Err((text, RegisterRefusal::Unauthorized));
         }
         let extensions = extensions_from(register);
         let profile = profile_from(register, &id, extensions.meta).map_err(invalid)?;
-        let refused = |_| ("Authentication failed".to_owned(), "Auth failed");
+        let refused = || {
+            let text = "Authentication failed".to_owned();
+            (text, RegisterRefusal::Unauthorized)
+        };
         let token = register.token.as_deref().filter(|token| !token.is_empty());
         let token = token.or(self.line.token());
         let admitted = self.bridge.gatekeeper.admit(token, self.line.ingress());
-        let principal = admitted.map_err(refused)?;
+        let principal = admitted.map_err(|_| refused())?;
         if !principal.may_register(&id) {
-            return Err((out_of_scope(&principal), "Auth failed"));
+            return Err((out_of_scope(&principal), RegisterRefusal::Unauthorized));
         }
         // The connection drops its own token once the agent is authenticated.
         let owner_token = token.map(str::to_owned);
         self.line
             .count_for_owner(&principal.owner)
-            .map_err(|failure| (failure.text.into_owned(), "Not now"))?;
+            .map_err(|failure| not_now(failure.text.into_owned()))?;
         let link = BridgeLink::new(
             id.clone(),
             extensions,
@@ -99,8 +106,8 @@ impl BridgeAgentSession {
             attached.map(|attached| (attached, None))
         };
         let (mut attached, token) = attached.map_err(|failure| match failure.reason {
-            Reason::Unauthorized => ("Authentication failed".to_owned(), "Auth failed"),
-            _ => (failure.text.into_owned(), "Not now"),
+            Reason::Unauthorized => refused(),
+            _ => not_now(failure.text.into_owned()),
         })?;
         let adopted = std::mem::take(&mut attached.adopted);
         let saved = attached.saved.take();
@@ -120,7 +127,7 @@ impl BridgeAgentSession {
         if let Some(saved) = saved {
             saved
                 .await
-                .map_err(|error| (store_failure(&error).text.into_owned(), "Not now"))?;
+                .map_err(|error| not_now(store_failure(&error).text.into_owned()))?;
         }
         let place = self.registered.as_ref().map(|it| it.entry().clone());
         let attachment = attachment(register, owner_token.as_deref(), place.as_ref());

@@ -10,48 +10,9 @@ use axum::{
 use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, sync::Notify, task::JoinSet};
-use tracing::{
-    Event, Metadata, Subscriber,
-    field::{Field, Visit},
-    span::{Attributes, Id, Record},
-};
 
 use super::*;
-
-/// All that this project's crates log, as text.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<String>>);
-
-impl Visit for Log {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        *self.0.lock() += &format!("{field}={value:?} ");
-    }
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("jackfield")
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        span.record(&mut self.clone());
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, values: &Record<'_>) {
-        values.record(&mut self.clone());
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut self.clone());
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
+use crate::testing::CapturedLog;
 
 /// Answers each look-up with the next of its answers, the last one for ever.
 struct Scripted {
@@ -492,8 +453,8 @@ async fn an_unreachable_place_is_named_without_the_rest_of_its_url() {
 
 #[tokio::test]
 async fn the_log_of_a_failed_request_names_the_origin_and_not_the_rest_of_its_url() {
-    let log = Log::default();
-    let _logging = tracing::subscriber::set_default(log.clone());
+    // The HTTP client's own log is not the project's.
+    let (log, _capturing) = CapturedLog::start("jackfield");
     let outbound = Outbound::new(&private()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -504,7 +465,7 @@ async fn the_log_of_a_failed_request_names_the_origin_and_not_the_rest_of_its_ur
     outbound.fetch(&url, HeaderMap::new(), 1).await.unwrap_err();
     let opened = outbound.open(get, &url, HeaderMap::new(), "", None);
     opened.await.unwrap_err();
-    let logged = log.0.lock().clone();
+    let logged = log.text();
     let origin = format!("origin=\"http://127.0.0.1:{port}\"");
     assert_eq!(logged.matches(&origin).count(), 3, "{logged}");
     assert_eq!(logged.matches("no response").count(), 3, "{logged}");

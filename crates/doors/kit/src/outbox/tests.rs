@@ -91,8 +91,7 @@ impl Scene {
         let hub = Hub::open(store, Default::default()).await.unwrap();
         let manner = Manner {
             door: "plain",
-            is_lively: true,
-            one_call_per_session: false,
+            ..Manner::default()
         };
         let profile = Profile::default();
         let amy = Scripted::attach(&hub, &Principal::local(), "amy", profile, manner);

@@ -14,6 +14,9 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::soon;
 
+/// Largest number of calls that wait for the test: as many as the hub opens at one agent.
+const PENDING: usize = 64;
+
 /// The properties of an agent's [`Link`].
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
@@ -23,6 +26,8 @@ pub struct Manner {
     pub is_lively: bool,
     /// Whether the agent cannot tell the requests of a session apart.
     pub one_call_per_session: bool,
+    /// Whether the agent takes messages that are still being written.
+    pub takes_streamed_input: bool,
 }
 
 impl Default for Manner {
@@ -31,6 +36,7 @@ impl Default for Manner {
             door: "local",
             is_lively: true,
             one_call_per_session: false,
+            takes_streamed_input: false,
         }
     }
 }
@@ -135,6 +141,10 @@ impl Link for Mailbox {
     fn one_call_per_session(&self) -> bool {
         self.manner.one_call_per_session
     }
+
+    fn takes_streamed_input(&self) -> bool {
+        self.manner.takes_streamed_input
+    }
 }
 
 /// An attached agent whose calls the test answers. Dropping it detaches the agent.
@@ -155,9 +165,9 @@ impl Scripted {
         profile: Profile,
         manner: Manner,
     ) -> Self {
-        let (calls, delivered) = mpsc::channel(16);
-        let (cancels, cancelled) = mpsc::channel(16);
-        let (closes, closed) = mpsc::channel(16);
+        let (calls, delivered) = mpsc::channel(PENDING);
+        let (cancels, cancelled) = mpsc::channel(PENDING);
+        let (closes, closed) = mpsc::channel(PENDING);
         let link = Arc::new(Mailbox {
             calls,
             cancels,

@@ -1,8 +1,8 @@
 //! A peer as administrators see it.
 
+use jackfield_kit::dial::RemoteErrorView;
 use jackfield_model::AgentId;
 use jackfield_peer::{PeerId, known::PastError, node::ConnectedPeer};
-use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -54,7 +54,7 @@ pub(crate) struct PeerView {
     /// Why the peer cannot be reached, or has no agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub(crate) error: Option<PeerErrorView>,
+    pub(crate) error: Option<RemoteErrorView>,
 }
 
 /// Whether a peer is connected.
@@ -66,26 +66,6 @@ pub(crate) enum ConnectionState {
     Online,
     /// Not connected; a kept peer is dialled again and again.
     Offline,
-}
-
-/// An error and its time.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = KnownPeerError)]
-pub(crate) struct PeerErrorView {
-    /// What went wrong.
-    pub(crate) message: String,
-    /// When it went wrong.
-    #[schema(value_type = String, format = DateTime)]
-    pub(crate) at: Timestamp,
-}
-
-impl From<PastError> for PeerErrorView {
-    fn from(error: PastError) -> Self {
-        Self {
-            message: error.text,
-            at: error.at,
-        }
-    }
 }
 
 impl PeersView {
@@ -144,7 +124,7 @@ impl PeerView {
             configured: known.is_configured,
             allowed: door.peers.may_hand_off(peer),
             blocked: known.is_blocked,
-            error: error.map(PeerErrorView::from),
+            error: error.map(|PastError { text, at }| RemoteErrorView { message: text, at }),
             id,
         }
     }

@@ -55,7 +55,7 @@ fn manner(door: &'static str) -> Manner {
     Manner {
         door,
         is_lively: false,
-        one_call_per_session: false,
+        ..Manner::default()
     }
 }
 

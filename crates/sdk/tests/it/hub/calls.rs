@@ -2,7 +2,7 @@
 
 use jackfield_model::{End, Event as CoreEvent};
 use jackfield_sdk::{DoneState, Error, Event};
-use jackfield_testkit::{FakeAgent, FaultProxy, TestHub};
+use jackfield_testkit::{FaultProxy, TestHub, attach_agent};
 use serde_json::json;
 
 use crate::hub::background::client;
@@ -29,14 +29,14 @@ async fn ask_waits_for_the_whole_answer_however_it_comes() -> anyhow::Result<()>
 async fn a_kept_call_survives_cuts_without_loss_or_repetition() -> anyhow::Result<()> {
     let served = TestHub::start().await;
     let proxy = FaultProxy::start(served.addr()).await;
-    let bob = FakeAgent::attach(served.hub(), "bob");
+    let mut bob = attach_agent(served.hub(), "bob");
     let mut call = client(proxy.addr())
         .call("bob")
         .text("x")
         .durable()
         .start()
         .await?;
-    let serving = bob.call().await;
+    let serving = bob.next_call().await;
     let mut text = String::new();
     for number in 0..4 {
         let word = format!("w\u{f6}rd {number}, ");
@@ -76,23 +76,23 @@ async fn a_kept_call_survives_cuts_without_loss_or_repetition() -> anyhow::Resul
 async fn a_live_call_ends_with_its_connection() -> anyhow::Result<()> {
     let served = TestHub::start().await;
     let proxy = FaultProxy::start(served.addr()).await;
-    let bob = FakeAgent::attach(served.hub(), "bob");
+    let mut bob = attach_agent(served.hub(), "bob");
     let mut call = client(proxy.addr()).call("bob").text("x").start().await?;
-    let serving = bob.call().await;
+    let serving = bob.next_call().await;
     proxy.cut();
     assert!(matches!(call.next().await, Err(Error::Broken)));
-    assert_eq!(bob.cancelled().await, serving.call().id);
+    assert_eq!(bob.next_cancel().await, serving.call().id);
     Ok(())
 }
 
 #[tokio::test]
 async fn a_task_is_followed_from_its_beginning() -> anyhow::Result<()> {
     let served = TestHub::start().await;
-    let bob = FakeAgent::attach(served.hub(), "bob");
+    let mut bob = attach_agent(served.hub(), "bob");
     let hub = client(served.addr());
     let started = hub.call("bob").text("x").detach().await?;
     let task = started.task.expect("a detached call is kept");
-    let serving = bob.call().await;
+    let serving = bob.next_call().await;
     serving.push(CoreEvent::text("one "));
     let mut follow = hub.follow(&task).await?;
     serving.push(CoreEvent::text("two"));

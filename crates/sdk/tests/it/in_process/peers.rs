@@ -5,7 +5,7 @@ use std::time::Duration;
 use jackfield_core::principal::Principal;
 use jackfield_model::End;
 use jackfield_sdk::{Agent, Error, Event};
-use jackfield_testkit::FakeAgent;
+use jackfield_testkit::attach_agent;
 use tokio::sync::mpsc;
 
 use crate::in_process::hub::{
@@ -29,9 +29,9 @@ fn forwards_to(id: &str, other: &'static str) -> Agent {
 async fn a_call_of_another_agent_is_made_on_behalf_of_the_message_at_hand() {
     let hub = hub().await;
     let _ann = forwards_to("ann", "bob").attach_to(&hub).unwrap();
-    let bob = FakeAgent::attach(&hub, "bob");
+    let mut bob = attach_agent(&hub, "bob");
     let replies = call(&hub, "ann", "hello");
-    let serving = bob.call().await;
+    let serving = bob.next_call().await;
     let called = serving.call();
     assert_eq!(called.message.joined_text(), "hello");
     assert_eq!(called.principal.label(), "ann");
@@ -41,7 +41,7 @@ async fn a_call_of_another_agent_is_made_on_behalf_of_the_message_at_hand() {
     // The caller disconnects, so the call on its behalf is cancelled.
     let id = called.id;
     drop(replies);
-    assert_eq!(bob.cancelled().await, id);
+    assert_eq!(bob.next_cancel().await, id);
 }
 
 #[tokio::test]
@@ -145,10 +145,10 @@ async fn a_call_outlives_the_handler_that_made_it_if_somebody_reads_it() {
         }
     });
     let (hub, _ann) = with(agent).await;
-    let bob = FakeAgent::attach(&hub, "bob");
+    let mut bob = attach_agent(&hub, "bob");
     let ended = outcome(call(&hub, "ann", "x")).await;
     assert!(matches!(ended.end, End::Done(_)));
-    let serving = bob.call().await;
+    let serving = bob.next_call().await;
     serving.push(jackfield_model::Event::text("late"));
     serving.finish(End::done());
     let call = calls.recv().await.unwrap();
@@ -163,9 +163,9 @@ async fn a_cancelled_call_of_another_agent_is_an_error() {
         Ok(reply.text("it was cancelled").await?)
     });
     let (hub, _ann) = with(agent).await;
-    let bob = FakeAgent::attach(&hub, "bob");
+    let mut bob = attach_agent(&hub, "bob");
     let replies = call(&hub, "ann", "x");
-    let serving = bob.call().await;
+    let serving = bob.next_call().await;
     hub.calls()
         .cancel(&Principal::local(), serving.call().id)
         .unwrap();

@@ -10,12 +10,12 @@ mod stop;
 
 use jackfield_core::call::{Replies, Reply};
 use jackfield_model::{Chunk, ChunkKind, Done, End, Event};
-use jackfield_testkit::{FakeAgent, Raw, SOON, TestHub};
+use jackfield_testkit::{Raw, SOON, Scripted, TestHub, attach_agent};
 use serde_json::{Value, json};
 
-async fn caller_and_fake() -> (TestHub, Raw, FakeAgent) {
+async fn caller_and_fake() -> (TestHub, Raw, Scripted) {
     let hub = TestHub::start().await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let fake = attach_agent(hub.hub(), "fake");
     let caller = hub.agora("caller").await;
     (hub, caller, fake)
 }

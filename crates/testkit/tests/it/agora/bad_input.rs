@@ -4,7 +4,7 @@
 mod rights;
 mod socket;
 
-use jackfield_testkit::{FakeAgent, Raw, TestHub};
+use jackfield_testkit::{Raw, TestHub, attach_agent};
 use serde_json::{Value, json};
 
 /// Two agents that talk while a third sends invalid input.
@@ -260,7 +260,7 @@ async fn a_stream_that_failed_or_was_cancelled_is_open_no_more() {
 async fn chunks_for_another_door_need_a_stream_that_is_open() {
     let hub = TestHub::start().await;
     let mut bystanders = Bystanders::join(&hub).await;
-    let _fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut _fake = attach_agent(hub.hub(), "fake");
     let mut raw = hub.agora("bad").await;
     let unknown = |frame_type: &str| json!({"code": "invalid", "frame_type": frame_type, "field": "stream_id", "to": "fake", "stream_id": "s"});
     let chunk = r#"{"type":"send_chunk","to":"fake","stream_id":"s","chunk":"x"}"#;
@@ -279,7 +279,7 @@ async fn chunks_for_another_door_need_a_stream_that_is_open() {
     ] {
         raw.send_text(text).await;
     }
-    let serving = _fake.call().await;
+    let serving = _fake.next_call().await;
     // The message is complete, the reply is not: more of the message is refused without harm.
     refuses(
         &mut raw,
@@ -295,7 +295,7 @@ async fn chunks_for_another_door_need_a_stream_that_is_open() {
 #[tokio::test]
 async fn a_reply_to_somebody_who_asked_nothing_is_refused() {
     let hub = TestHub::start().await;
-    let _fake = FakeAgent::attach(hub.hub(), "fake");
+    let _fake = attach_agent(hub.hub(), "fake");
     let mut raw = hub.agora("bad").await;
     let refused = |frame_type: &str| json!({"code": "invalid", "frame_type": frame_type, "field": "to", "to": "fake"});
     raw.send(json!({"type": "reply", "to": "fake", "payload": {}}))

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::str::FromStr;
 
-use crate::endpoint::ChannelError;
+use crate::{endpoint::ChannelError, signal};
 
 /// Kind of a signal of [`Signalling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ impl SignalKind {
     /// Returns the name on the wire (`signal_type`).
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Offer => "offer",
-            Self::Answer => "answer",
-            Self::Candidate => "candidate",
+            Self::Offer => signal::OFFER,
+            Self::Answer => signal::ANSWER,
+            Self::Candidate => signal::CANDIDATE,
         }
     }
 }

@@ -307,8 +307,7 @@ async fn every_signature_of_our_own_cards_is_verified_by_itself() {
     let (origin, hub, _server) = hub().await;
     let manner = Manner {
         door: "agora",
-        is_lively: true,
-        one_call_per_session: false,
+        ..Manner::default()
     };
     let profile = Profile {
         name: "Écho \u{7f} 😀".into(),

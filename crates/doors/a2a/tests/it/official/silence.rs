@@ -52,11 +52,7 @@ async fn a_stream_is_never_silent_for_longer_than_clients_wait() {
     for (path, body) in openings() {
         let store = Arc::new(MemoryStore::default());
         let hub = Hub::open(store, Limits::default()).await.unwrap();
-        let manner = Manner {
-            door: "local",
-            is_lively: true,
-            one_call_per_session: false,
-        };
+        let manner = Manner::default();
         let mut agent = Scripted::attach(
             &hub,
             &Principal::local(),

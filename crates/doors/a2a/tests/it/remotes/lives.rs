@@ -271,8 +271,7 @@ async fn a_program_that_registers_the_id_keeps_it_until_it_leaves() {
     near.online().await;
     let manner = Manner {
         door: "agora",
-        is_lively: true,
-        one_call_per_session: false,
+        ..Manner::default()
     };
     let local = Principal::local();
     let mut other = Scripted::attach(&near.hub, &local, "far", Profile::default(), manner);

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
+use jackfield_bridge::{BridgeLimits, PlatformSettings};
 use jackfield_core::{limits::Limits, units::Size};
 use reqwest::Method;
 use tokio::io::AsyncWriteExt as _;
@@ -52,11 +53,15 @@ async fn a_length_over_the_limit_is_413_before_the_body_comes() {
 
 #[tokio::test]
 async fn the_limit_is_the_operators_to_choose() {
-    let limits = Limits {
+    let limits = BridgeLimits {
         relay_body: Size::kib(1),
-        ..Limits::default()
+        ..BridgeLimits::default()
     };
-    let hub = BridgeHub::start_with(Arc::default(), limits, platform()).await;
+    let platform = PlatformSettings {
+        limits,
+        ..platform()
+    };
+    let hub = BridgeHub::start_with(Arc::default(), Limits::default(), platform).await;
     for (length, expected) in [(1024, 404), (1025, 413)] {
         let body = Some(body_of(length));
         let (status, answer) = hub.checked(Method::POST, "/api/relay", body).await;

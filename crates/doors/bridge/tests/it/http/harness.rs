@@ -86,6 +86,7 @@ impl BridgeHub {
             door,
             is_lively: false,
             one_call_per_session: door == "bridge",
+            ..Manner::default()
         };
         let agent = self.agent(id).of(principal).profile(profile);
         agent.named(skill).manner(manner).attach()

@@ -56,6 +56,20 @@ impl BridgeHub {
         trusts_everyone: bool,
         files: FileRules,
     ) -> Self {
+        let platform = PlatformSettings {
+            files,
+            ..PlatformSettings::default()
+        };
+        Self::open_as(store, limits, trusts_everyone, platform).await
+    }
+
+    /// With settings of the door itself.
+    pub(crate) async fn open_as(
+        store: Arc<dyn Store>,
+        limits: Limits,
+        trusts_everyone: bool,
+        platform: PlatformSettings,
+    ) -> Self {
         let transfers = Transfers::open(&store).await.unwrap();
         let settings = TestSettings {
             store,
@@ -65,10 +79,8 @@ impl BridgeHub {
         };
         let platform = PlatformSettings {
             secrets: SharedSecret::new(SECRET).into_iter().collect(),
-            callbacks: None,
-            files,
             transfers: Arc::new(transfers),
-            links: None,
+            ..platform
         };
         Self(crate::start(settings, platform).await.0)
     }

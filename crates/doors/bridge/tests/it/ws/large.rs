@@ -1,6 +1,15 @@
 //! Large answers: chunks above the limit of one, and ends that repeat more than a frame holds.
 
-use jackfield_core::{call::Reply, limits::Limits, store::LogItem, task::TaskItem, units::Size};
+use std::sync::Arc;
+
+use jackfield_bridge::{BridgeLimits, PlatformSettings};
+use jackfield_core::{
+    call::Reply,
+    limits::Limits,
+    store::{LogItem, memory::MemoryStore},
+    task::TaskItem,
+    units::Size,
+};
 use jackfield_model::{Chunk, ChunkKind, End, Event, Reason};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -129,10 +138,17 @@ async fn an_answer_above_a_frame_does_not_fail_for_its_end_that_repeats_it() {
 async fn a_frame_above_the_limit_fails_its_call_and_names_the_limit() {
     let limits = Limits {
         frame: Size::kib(256),
-        frame_of_end: Size::kib(512),
         ..Limits::default()
     };
-    let door = BridgeHub::open_with(limits).await;
+    let platform = PlatformSettings {
+        limits: BridgeLimits {
+            frame_of_end: Size::kib(512),
+            ..BridgeLimits::default()
+        },
+        ..PlatformSettings::default()
+    };
+    let store = Arc::new(MemoryStore::default());
+    let door = BridgeHub::open_as(store, limits, true, platform).await;
     for said in [0, 400 << 10] {
         let mut agent = door.agent("a").await;
         let mut replies = door.call("a", "r-1", "a novel");

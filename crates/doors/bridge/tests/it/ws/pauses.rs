@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jackfield_core::limits::Limits;
+use jackfield_bridge::BridgeLimits;
 use jackfield_model::{End, Reason, SessionId};
 use serde_json::{Value, json};
 use tokio::time::{Instant, advance};
@@ -10,7 +10,7 @@ use tokio::time::{Instant, advance};
 use crate::ws::harness::*;
 
 fn pause() -> Duration {
-    Limits::default().session_pause.0
+    BridgeLimits::default().session_pause.0
 }
 
 fn said(request: &str, result: &str) -> Value {

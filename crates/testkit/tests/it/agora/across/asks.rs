@@ -6,7 +6,7 @@ use jackfield_core::{
     principal::Principal,
 };
 use jackfield_model::{AgentId, Answer, Ask, AskKind, End, Event, Input, Json, Message};
-use jackfield_testkit::{FakeAgent, TestHub, fake_request};
+use jackfield_testkit::{TestHub, attach_agent, fake_request};
 use serde_json::json;
 
 fn question() -> Ask {
@@ -24,7 +24,7 @@ fn question() -> Ask {
 #[tokio::test]
 async fn an_agora_caller_is_asked_and_answers_by_ask_id() {
     let hub = TestHub::start().await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut fake = attach_agent(hub.hub(), "fake");
     let mut caller = hub.agora("caller").await;
     for (send, answer) in [
         (
@@ -37,7 +37,7 @@ async fn an_agora_caller_is_asked_and_answers_by_ask_id() {
         ),
     ] {
         caller.send(send.clone()).await;
-        let serving = fake.call().await;
+        let serving = fake.next_call().await;
         serving.ask(question());
         let ask_frame = caller.frame().await;
         assert_eq!(ask_frame["type"], "reply");
@@ -165,7 +165,7 @@ async fn an_agora_agent_asks_in_several_ways_and_is_answered() {
 #[tokio::test]
 async fn a_named_parent_passes_its_cancel_on() {
     let hub = TestHub::start().await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut fake = attach_agent(hub.hub(), "fake");
     let mut agent = hub.agora("agent").await;
     // With two open calls the parent must be named.
     let first = hub
@@ -183,10 +183,10 @@ async fn a_named_parent_passes_its_cancel_on() {
     agent
         .send(json!({"type": "send", "to": "fake", "payload": {"request_id": "child", "parent_request_id": named}}))
         .await;
-    let child = fake.call().await;
+    let child = fake.next_call().await;
     assert_eq!(child.call().parent().unwrap().id, first.call().id);
     drop(first);
-    assert_eq!(fake.cancelled().await, child.call().id);
+    assert_eq!(fake.next_cancel().await, child.call().id);
     let mut codes = [agent.frame().await, agent.frame().await]
         .map(|frame| frame["code"].as_str().unwrap_or("cancel frame").to_owned());
     codes.sort();
@@ -196,7 +196,7 @@ async fn a_named_parent_passes_its_cancel_on() {
 #[tokio::test]
 async fn loops_are_cut() {
     let hub = TestHub::start().await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut fake = attach_agent(hub.hub(), "fake");
     let mut agent = hub.agora("agent").await;
     let principal = Principal::local().as_agent(AgentId::parse("fake").unwrap());
     let call_agent = |parent| {
@@ -212,7 +212,7 @@ async fn loops_are_cut() {
     agent
         .send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r-1", "parent_request_id": parent}}))
         .await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     let _second = call_agent(Parent::Call(serving.call().id));
     let parent = agent.frame().await["payload"]["request_id"].clone();
     agent

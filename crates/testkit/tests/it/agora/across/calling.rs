@@ -5,16 +5,16 @@ use jackfield_model::{
     Artifact, Chunk, ChunkKind, Done, DoneState, End, Event, Failure, File, FileSource, Input,
     Json, Part, Reason,
 };
-use jackfield_testkit::{FakeAgent, TestHub, with_files};
+use jackfield_testkit::{TestHub, attach_agent_as, with_files};
 use serde_json::json;
 
 use super::{ask, caller_and_fake, done, piece};
 
 #[tokio::test]
 async fn an_answer_without_chunks_is_one_reply() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     assert_eq!(serving.call().message.joined_text(), "why?");
     assert_eq!(serving.call().request.as_str(), "r");
     assert_eq!(serving.call().principal.label(), "caller");
@@ -26,7 +26,7 @@ async fn an_answer_without_chunks_is_one_reply() {
     caller
         .send(json!({"type": "send", "to": "fake", "stream_id": "s", "payload": "why?"}))
         .await;
-    fake.call().await.finish(End::done());
+    fake.next_call().await.finish(End::done());
     caller
         .expect(json!({"type": "reply", "from": "fake", "stream_id": "s", "payload": {"action": "answer", "body": {"answer": ""}}}))
         .await;
@@ -34,10 +34,10 @@ async fn an_answer_without_chunks_is_one_reply() {
 
 #[tokio::test]
 async fn a_message_without_any_id_is_answered_with_one_reply_or_error() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     let send = json!({"type": "send", "to": "fake", "payload": {"action": "query", "body": {"question": "why?"}}});
     caller.send(send.clone()).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     assert_eq!(serving.call().message.joined_text(), "why?");
     serving.push(piece(ChunkKind::Thinking, "hm"));
     serving.push(Event::text("be"));
@@ -47,13 +47,13 @@ async fn a_message_without_any_id_is_answered_with_one_reply_or_error() {
         .expect(json!({"type": "reply", "from": "fake", "payload": {"action": "answer", "body": {"answer": "because"}}}))
         .await;
     caller.send(send.clone()).await;
-    fake.call().await.finish(done("whole"));
+    fake.next_call().await.finish(done("whole"));
     caller
         .expect(json!({"type": "reply", "from": "fake", "payload": {"action": "answer", "body": {"answer": "whole"}}}))
         .await;
     caller.send(send).await;
     let failure = Failure::new(Reason::Agent("quota".to_owned()), "no more");
-    fake.call().await.finish(End::Failed(failure));
+    fake.next_call().await.finish(End::Failed(failure));
     caller
         .expect(json!({"type": "error", "code": "quota", "message": "no more", "from": "fake", "to": "fake"}))
         .await;
@@ -61,11 +61,11 @@ async fn a_message_without_any_id_is_answered_with_one_reply_or_error() {
 
 #[tokio::test]
 async fn a_message_without_any_id_is_worked_on_when_its_sender_is_gone() {
-    let (hub, mut caller, fake) = caller_and_fake().await;
+    let (hub, mut caller, mut fake) = caller_and_fake().await;
     caller
         .send(json!({"type": "send", "to": "fake", "payload": "why?"}))
         .await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     let task = serving.call().task.unwrap();
     drop(caller);
     let task = hub.hub().tasks().find(&Principal::local(), task).await;
@@ -77,7 +77,7 @@ async fn a_message_without_any_id_is_worked_on_when_its_sender_is_gone() {
 
 #[tokio::test]
 async fn a_streamed_answer_keeps_its_kinds_and_tool_ids() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     for (send, stream_id) in [
         (ask("r"), "r"),
         (
@@ -86,7 +86,7 @@ async fn a_streamed_answer_keeps_its_kinds_and_tool_ids() {
         ),
     ] {
         caller.send(send).await;
-        let serving = fake.call().await;
+        let serving = fake.next_call().await;
         let tool = |kind, text: &str| {
             Event::Chunk(Chunk {
                 kind,
@@ -141,9 +141,9 @@ async fn a_streamed_answer_keeps_its_kinds_and_tool_ids() {
 
 #[tokio::test]
 async fn a_result_that_was_not_among_the_chunks_comes_with_the_end() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     serving.push(piece(ChunkKind::Thinking, "hm"));
     serving.finish(done("the answer"));
     assert_eq!(caller.frame().await["stream"], true);
@@ -155,9 +155,9 @@ async fn a_result_that_was_not_among_the_chunks_comes_with_the_end() {
 
 #[tokio::test]
 async fn artifacts_attachments_and_state_are_in_the_end_frame() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     let artifact = |text: &str, append| {
         Event::Artifact(Artifact {
             id: "a-1".to_owned(),
@@ -207,7 +207,7 @@ async fn artifacts_attachments_and_state_are_in_the_end_frame() {
 
 #[tokio::test]
 async fn a_failure_is_an_error_frame_before_and_after_chunks() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     let quota = || {
         End::Failed(Failure::new(
             Reason::Agent("quota".to_owned()),
@@ -215,7 +215,7 @@ async fn a_failure_is_an_error_frame_before_and_after_chunks() {
         ))
     };
     caller.send(ask("r")).await;
-    fake.call().await.finish(quota());
+    fake.next_call().await.finish(quota());
     caller
         .expect(json!({"type": "error", "code": "quota", "message": "no more today", "from": "fake", "to": "fake", "stream_id": "r", "request_id": "r"}))
         .await;
@@ -224,7 +224,7 @@ async fn a_failure_is_an_error_frame_before_and_after_chunks() {
             json!({"type": "send", "to": "fake", "stream_id": "s", "payload": {"request_id": "r"}}),
         )
         .await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     serving.push(Event::text("well"));
     serving.finish(quota());
     caller.frame().await;
@@ -234,7 +234,7 @@ async fn a_failure_is_an_error_frame_before_and_after_chunks() {
         .await;
     // The agent disconnects in the middle.
     caller.send(ask("r")).await;
-    drop(fake.call().await);
+    drop(fake.next_call().await);
     caller
         .expect_error(json!({"code": "offline", "from": "fake", "to": "fake", "stream_id": "r", "request_id": "r"}))
         .await;
@@ -243,7 +243,7 @@ async fn a_failure_is_an_error_frame_before_and_after_chunks() {
 
 #[tokio::test]
 async fn cancel_reaches_the_agent_and_ends_the_stream() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     for cancel in [
         json!({"type": "cancel", "to": "fake", "stream_id": "s"}),
         json!({"type": "cancel", "to": "fake", "request_id": "r"}),
@@ -251,9 +251,9 @@ async fn cancel_reaches_the_agent_and_ends_the_stream() {
         caller
             .send(json!({"type": "send", "to": "fake", "stream_id": "s", "payload": {"request_id": "r"}}))
             .await;
-        let serving = fake.call().await;
+        let serving = fake.next_call().await;
         caller.send(cancel.clone()).await;
-        assert_eq!(fake.cancelled().await, serving.call().id);
+        assert_eq!(fake.next_cancel().await, serving.call().id);
         caller
             .expect_error(json!({"code": "cancelled", "from": "fake", "to": "fake", "stream_id": "s", "request_id": "r"}))
             .await;
@@ -282,17 +282,17 @@ async fn a_message_that_is_still_being_joined_can_be_cancelled() {
 
 #[tokio::test]
 async fn a_caller_that_leaves_cancels_at_once() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     caller.close().await;
-    assert_eq!(fake.cancelled().await, serving.call().id);
+    assert_eq!(fake.next_cancel().await, serving.call().id);
     assert!(serving.call().is_ended());
 }
 
 #[tokio::test]
 async fn a_streamed_message_is_joined_for_an_agent_that_takes_whole_ones() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     for frame in [
         json!({"type": "send", "to": "fake", "stream": true, "stream_id": "s", "payload": {"body": {"question": "Sum up:"}}}),
         json!({"type": "send_chunk", "to": "fake", "stream_id": "s", "chunk": "This is"}),
@@ -301,7 +301,7 @@ async fn a_streamed_message_is_joined_for_an_agent_that_takes_whole_ones() {
     ] {
         caller.send(frame).await;
     }
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     assert!(!serving.call().streamed);
     assert_eq!(
         serving.call().message.joined_text(),
@@ -319,13 +319,13 @@ async fn a_streamed_message_is_joined_for_an_agent_that_takes_whole_ones() {
 #[tokio::test]
 async fn a_streamed_message_is_passed_through_to_an_agent_that_takes_pieces() {
     let hub = TestHub::start().await;
-    let fake = FakeAgent::attach_as(hub.hub(), &Principal::local(), "fake", true);
+    let mut fake = attach_agent_as(hub.hub(), &Principal::local(), "fake", true);
     let mut caller = hub.agora("caller").await;
     caller
         .send(json!({"type": "send", "to": "fake", "stream": true, "stream_id": "s", "payload": "Sum up:"}))
         .await;
     // The call exists before the message is complete.
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     assert!(serving.call().streamed);
     assert_eq!(serving.call().message.joined_text(), "Sum up:");
     for frame in [
@@ -347,11 +347,11 @@ async fn a_streamed_message_is_passed_through_to_an_agent_that_takes_pieces() {
 
 #[tokio::test]
 async fn a_message_that_nobody_waits_for_is_kept() {
-    let (hub, mut caller, fake) = caller_and_fake().await;
+    let (hub, mut caller, mut fake) = caller_and_fake().await;
     caller
         .send(json!({"type": "send", "to": "fake", "payload": {"body": {"question": "take your time"}}}))
         .await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     let task = serving.call().task.expect("it is a task");
     // The task outlives its caller.
     let mut watching = crate::agora::watch(&hub, "caller");

@@ -6,19 +6,19 @@ use super::{ask, caller_and_fake, done};
 
 #[tokio::test]
 async fn each_pair_has_a_session_unless_the_caller_names_one() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     let default = serving.call().session.clone();
     serving.finish(done("1"));
     assert!(caller.frame().await["payload"].get("session_id").is_none());
     caller.send(ask("r")).await;
-    assert_eq!(fake.call().await.call().session, default);
+    assert_eq!(fake.next_call().await.call().session, default);
     caller.frame().await;
     caller
         .send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r", "session_id": "holiday"}}))
         .await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     assert_eq!(serving.call().session.as_str(), "holiday");
     serving.finish(done("2"));
     assert_eq!(caller.frame().await["payload"]["session_id"], "holiday");
@@ -26,13 +26,13 @@ async fn each_pair_has_a_session_unless_the_caller_names_one() {
 
 #[tokio::test]
 async fn an_id_that_is_open_already_is_a_conflict() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     caller
         .send(
             json!({"type": "send", "to": "fake", "stream_id": "s", "payload": {"request_id": "r"}}),
         )
         .await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     for (stream_id, request_id, stream) in [
         ("s", "r2", false),
         ("s2", "r", false),
@@ -51,6 +51,6 @@ async fn an_id_that_is_open_already_is_a_conflict() {
     serving.finish(done("still"));
     assert_eq!(caller.frame().await["payload"]["body"]["answer"], "still");
     caller.send(ask("r")).await;
-    fake.call().await.finish(done("free again"));
+    fake.next_call().await.finish(done("free again"));
     caller.frame().await;
 }

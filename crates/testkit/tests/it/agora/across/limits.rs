@@ -7,7 +7,7 @@ use jackfield_core::{
     units::{Size, Span},
 };
 use jackfield_model::{Artifact, End, Event, Part, Reason};
-use jackfield_testkit::{FakeAgent, TestHub, fake_request};
+use jackfield_testkit::{TestHub, attach_agent, fake_request};
 use serde_json::json;
 
 use super::read;
@@ -22,7 +22,7 @@ fn failed(end: End) -> Reason {
 #[tokio::test]
 async fn a_joined_message_has_a_size_and_so_have_all_of_them_together() {
     let hub = TestHub::start_with(|config| config.limits.message = Size::kib(64)).await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut fake = attach_agent(hub.hub(), "fake");
     let mut caller = hub.agora("caller").await;
     let start = |id: &str| json!({"type": "send", "to": "fake", "stream": true, "stream_id": id});
     let chunk = |id: &str, kib: usize| json!({"type": "send_chunk", "to": "fake", "stream_id": id, "chunk": "x".repeat(kib << 10)});
@@ -45,14 +45,14 @@ async fn a_joined_message_has_a_size_and_so_have_all_of_them_together() {
     caller.send(chunk("c", 40)).await;
     caller.expect_error(refused("c", "busy")).await;
     caller.send(end("b")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     assert_eq!(serving.call().message.joined_text().len(), 40 << 10);
     // A sent message frees its bytes.
     caller.send(start("c")).await;
     caller.send(chunk("c", 60)).await;
     caller.send(end("c")).await;
     assert_eq!(
-        fake.call().await.call().message.joined_text().len(),
+        fake.next_call().await.call().message.joined_text().len(),
         60 << 10
     );
     // A message whose first frame is too large is refused too.
@@ -70,12 +70,12 @@ async fn a_joined_message_has_a_size_and_so_have_all_of_them_together() {
 #[tokio::test]
 async fn artifacts_that_wait_for_the_end_have_a_size() {
     let hub = TestHub::start_with(|config| config.limits.message = Size::kib(64)).await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut fake = attach_agent(hub.hub(), "fake");
     let mut caller = hub.agora("caller").await;
     caller
         .send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r"}}))
         .await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     for number in 0..3 {
         serving.push(Event::Artifact(Artifact {
             id: number.to_string(),
@@ -89,14 +89,14 @@ async fn artifacts_that_wait_for_the_end_have_a_size() {
     caller
         .expect_error(json!({"code": "too_large", "from": "fake", "to": "fake", "stream_id": "r", "request_id": "r"}))
         .await;
-    assert_eq!(fake.cancelled().await, serving.call().id);
+    assert_eq!(fake.next_cancel().await, serving.call().id);
     caller.expect_nothing().await;
 }
 
 #[tokio::test]
 async fn an_agent_with_too_many_open_calls_is_busy() {
     let hub = TestHub::start_with(|config| config.limits.pending_per_agent = 2).await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let fake = attach_agent(hub.hub(), "fake");
     let mut agent = hub.agora("agent").await;
     for id in ["1", "2", "3"] {
         agent
@@ -167,18 +167,18 @@ async fn a_caller_that_does_not_read_loses_its_call_and_the_agent_is_told() {
         config.limits.pipe_overrun = Size::kib(512);
     })
     .await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut fake = attach_agent(hub.hub(), "fake");
     let mut caller = hub.agora_narrow("caller").await;
     caller
         .send(json!({"type": "send", "to": "fake", "payload": {"request_id": "r"}}))
         .await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     // An agent that can't be slowed down keeps sending.
     let text = "x".repeat(60 << 10);
     while serving.push(Event::text(text.clone())) != Pushed::Overrun {
         tokio::task::yield_now().await;
     }
-    assert_eq!(fake.cancelled().await, serving.call().id);
+    assert_eq!(fake.next_cancel().await, serving.call().id);
     loop {
         let frame = caller.frame().await;
         if frame["type"] == "error" {

@@ -185,7 +185,7 @@ async fn an_answer_that_is_not_in_the_payload_is_no_empty_success() {
 
 #[tokio::test]
 async fn an_id_in_the_payload_that_is_no_text_is_refused_and_not_overlooked() {
-    let (hub, mut caller, fake) = caller_and_fake().await;
+    let (hub, mut caller, mut fake) = caller_and_fake().await;
     for id in ["request_id", "session_id", "parent_request_id", "ask_id"] {
         let mut payload = json!({"body": {"question": "why?"}});
         payload[id] = 7.into();
@@ -202,7 +202,7 @@ async fn an_id_in_the_payload_that_is_no_text_is_refused_and_not_overlooked() {
     }
     // The refused frame opened no call.
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     assert_eq!(serving.call().request.as_str(), "r");
     // Between two Agora agents, payloads are opaque.
     let mut other = hub.agora("other").await;
@@ -264,9 +264,9 @@ async fn a_frame_about_an_unknown_call_is_told_the_field_that_it_sent() {
 
 #[tokio::test]
 async fn whoever_answers_a_question_wrongly_is_told_how() {
-    let (_hub, mut caller, fake) = caller_and_fake().await;
+    let (_hub, mut caller, mut fake) = caller_and_fake().await;
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     serving.ask(Ask {
         id: "a1".to_owned(),
         kind: AskKind::Input,
@@ -331,7 +331,7 @@ async fn whoever_answers_a_question_wrongly_is_told_how() {
 
 #[tokio::test]
 async fn an_approval_is_the_owners_and_the_caller_hears_that_it_waits() {
-    let (hub, mut caller, fake) = caller_and_fake().await;
+    let (hub, mut caller, mut fake) = caller_and_fake().await;
     let approval = || Ask {
         id: "a1".to_owned(),
         kind: AskKind::Approval,
@@ -342,7 +342,7 @@ async fn an_approval_is_the_owners_and_the_caller_hears_that_it_waits() {
         schema: None,
     };
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     serving.ask(approval());
     assert_eq!(caller.frame().await["stream"], true);
     caller
@@ -365,7 +365,7 @@ async fn an_approval_is_the_owners_and_the_caller_hears_that_it_waits() {
         .change(&Principal::local(), &id, None, Some(settings));
     drop(changed.unwrap());
     caller.send(ask("r")).await;
-    let serving = fake.call().await;
+    let serving = fake.next_call().await;
     serving.ask(approval());
     assert_eq!(
         caller.frame().await["payload"]["input_required"],

@@ -10,9 +10,9 @@ use super::{ask, caller_and_fake, done};
 async fn what_an_agent_says_last_reaches_the_caller_before_a_stopping_hub_hangs_up() {
     // Repeated, since two things happen at once.
     for _ in 0..10 {
-        let (hub, mut caller, fake) = caller_and_fake().await;
+        let (hub, mut caller, mut fake) = caller_and_fake().await;
         caller.send(ask("in time")).await;
-        let answered = fake.call().await;
+        let answered = fake.next_call().await;
         let serving = async {
             while !hub.hub().is_stopping() {
                 tokio::task::yield_now().await;
@@ -32,9 +32,9 @@ async fn what_an_agent_says_last_reaches_the_caller_before_a_stopping_hub_hangs_
 #[tokio::test]
 async fn a_caller_whose_call_is_cut_off_by_a_stop_is_told_so_before_it_is_disconnected() {
     for _ in 0..10 {
-        let (hub, mut caller, fake) = caller_and_fake().await;
+        let (hub, mut caller, mut fake) = caller_and_fake().await;
         caller.send(ask("too long")).await;
-        let _serving = fake.call().await;
+        let _serving = fake.next_call().await;
         let hearing = async {
             let last_frame = caller.frame().await;
             assert_eq!(

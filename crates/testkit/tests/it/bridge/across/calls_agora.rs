@@ -1,7 +1,7 @@
 //! A bridge agent calls an Agora agent by `call_agent`.
 
 use jackfield_model::{Done, End};
-use jackfield_testkit::{FakeAgent, Raw, TestHub, with_files};
+use jackfield_testkit::{Raw, TestHub, attach_agent, with_files};
 use serde_json::{Value, json};
 
 use super::{agora_files, both, bridge_files, pieces, reply_chunk};
@@ -86,11 +86,11 @@ async fn files_and_words_that_are_made_on_the_way_arrive() {
 #[tokio::test]
 async fn an_answer_that_comes_only_with_the_end_is_heard() {
     let hub = TestHub::start().await;
-    let fake = FakeAgent::attach(hub.hub(), "fake");
+    let mut fake = attach_agent(hub.hub(), "fake");
     let mut amy = hub.bridge(AMY).await;
     amy.send(json!({"type": "call_agent", "target_agent_id": "fake", "task_description": "why?", "call_id": "c-1"}))
         .await;
-    fake.call().await.finish(End::Done(Box::new(Done {
+    fake.next_call().await.finish(End::Done(Box::new(Done {
         result: Some("because".to_owned()),
         ..Done::default()
     })));

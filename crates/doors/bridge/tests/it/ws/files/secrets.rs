@@ -1,54 +1,10 @@
 //! Credentials of servers, and tickets: the parties of a transfer get them, and nobody sees them on the way.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-};
-
 use jackfield_bridge::IceServer;
 use jackfield_core::tap::{Sight, TapFilter};
-use tracing::{
-    Event, Metadata, Subscriber,
-    field::{Field, Visit},
-    span::{Attributes, Id, Record},
-};
+use jackfield_kit::testing::CapturedLog;
 
 use super::*;
-
-/// All that is logged, as text.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<String>>);
-
-impl Visit for Log {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        *self.0.lock().unwrap() += &format!("{field}={value:?} ");
-    }
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        span.record(&mut self.clone());
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, values: &Record<'_>) {
-        values.record(&mut self.clone());
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut self.clone());
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
 
 fn turn(credential: &str) -> Value {
     json!([{"urls": ["turn:t.example.com"], "username": "u", "credential": credential}])
@@ -56,8 +12,7 @@ fn turn(credential: &str) -> Value {
 
 #[tokio::test]
 async fn credentials_and_tickets_reach_the_two_parties_and_neither_watchers_nor_logs() {
-    let log = Log::default();
-    let _logging = tracing::subscriber::set_default(log.clone());
+    let (log, _capturing) = CapturedLog::start("");
     let server = IceServer {
         urls: vec!["turn:t.example.com".into()],
         username: Some("u".into()),
@@ -150,7 +105,7 @@ async fn credentials_and_tickets_reach_the_two_parties_and_neither_watchers_nor_
         "{seen}"
     );
     assert!(seen.contains("\"signal_type\":\"relay\""), "{seen}");
-    let logged = log.0.lock().unwrap().clone();
+    let logged = log.text();
     assert!(logged.contains("message="), "something was logged");
     for secret in ["hubs-own-secret", "platforms-secret", &ticket] {
         assert!(!seen.contains(secret), "a watcher sees {secret}");

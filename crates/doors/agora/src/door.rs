@@ -1,9 +1,18 @@
-//! The entry point for connections: starts a session for each [`WsConnection`].
+//! The door of a hub: the state that its sessions share, and the connections of `/ws` that it takes.
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use http::Uri;
 use jackfield_core::hub::Hub;
-use jackfield_kit::{auth::Gatekeeper, files::Files, tasks::Tasks, ws_connection::WsConnection};
+use jackfield_kit::{
+    auth::Gatekeeper,
+    door::SocketProtocol,
+    files::Files,
+    tasks::Tasks,
+    ws_connection::{WsConnection, WsConnectionEvent},
+};
+use jackfield_model::Failure;
 
 use crate::{DOOR, session::AgoraSession, wire};
 
@@ -43,5 +52,25 @@ impl Agora {
         line.count_for_door(DOOR);
         let mut session = AgoraSession::new(self.clone(), line);
         async move { session.run().await }
+    }
+}
+
+impl SocketProtocol for Agora {
+    fn door(&self) -> &'static str {
+        DOOR
+    }
+
+    fn claims_url(&self, _: &Uri) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    /// Claims every connection that no other protocol claims, because Agora defines an answer to invalid
+    /// frames.
+    fn claims_first(&self, _: &WsConnectionEvent) -> bool {
+        true
+    }
+
+    fn run(self: Arc<Self>, line: WsConnection, _: &Uri) -> BoxFuture<'static, ()> {
+        Box::pin(Self::run(&self, line))
     }
 }

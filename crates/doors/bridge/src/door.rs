@@ -1,24 +1,39 @@
-//! The state shared by the sessions and HTTP handlers of the door.
+//! The door of a hub: the state that its sessions and HTTP handlers share, and the connections of `/ws` that it takes.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{Arc, Weak},
 };
 
+use axum::extract::Query;
+use futures_util::future::BoxFuture;
+use http::Uri;
 use jackfield_core::{entry::Entry, hub::Hub, principal::Principal};
-use jackfield_kit::{auth::Gatekeeper, files::Files, outbound::OutboundError, tasks::Tasks};
-use jackfield_model::AgentId;
+use jackfield_kit::{
+    auth::Gatekeeper,
+    door::SocketProtocol,
+    files::Files,
+    outbound::OutboundError,
+    tasks::Tasks,
+    ws_connection::{WsConnection, WsConnectionEvent},
+};
+use jackfield_model::{AgentId, Failure, Reason};
 use jackfield_transfer::hub::{ArchiveRelays, Transfers};
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use serde::{Deserialize, de::IgnoredAny};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
+    DOOR,
     callbacks::{CallbackPolicy, CallbackRules},
     files::rules::FileRules,
+    limits::BridgeLimits,
     lineage::Lineages,
     relay::requests::PlatformRequests,
     secret::{SharedSecret, SharedSecrets},
+    session::BridgeAgentSession,
     signals::PendingSignals,
 };
 
@@ -32,6 +47,8 @@ pub struct PlatformSettings {
     pub callbacks: Option<CallbackRules>,
     /// Rules for file transfers of the platform and all other callers.
     pub files: FileRules,
+    /// Limits of sessions and of the HTTP API.
+    pub limits: BridgeLimits,
     /// Registry of transfers; the default keeps transfers in memory only.
     pub transfers: Arc<Transfers>,
     /// Files under links; without them, files given as bytes become `data:` URLs.
@@ -48,6 +65,8 @@ pub struct Bridge {
     pub(crate) max_depth: usize,
     /// Maximum number of bytes in one chunk of an agent's text.
     pub(crate) max_chunk: usize,
+    /// Limits of this door alone.
+    pub(crate) limits: BridgeLimits,
     /// Principal of the platform.
     pub(crate) platform: Principal,
     pub(crate) secrets: SharedSecrets,
@@ -146,6 +165,7 @@ impl Bridge {
             tasks,
             max_depth,
             max_chunk,
+            limits: platform.limits,
             platform: Principal::platform(),
             secrets: SharedSecrets::new(platform.secrets),
             callbacks: Arc::new(callbacks),
@@ -190,6 +210,64 @@ impl Bridge {
     pub(crate) fn note_left(&self, id: &AgentId) {
         self.signals.clear(id);
     }
+
+    /// Runs a connection of an agent until its end. `agent_id` is the id in the URL, which `register` must
+    /// repeat.
+    pub fn run(
+        self: &Arc<Self>,
+        mut line: WsConnection,
+        agent_id: Option<String>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        line.count_for_door(DOOR);
+        let mut session = BridgeAgentSession::new(self.clone(), line, agent_id);
+        async move { session.run().await }
+    }
+}
+
+/// The query of a connection's URL.
+#[derive(Debug, Deserialize)]
+struct UrlQuery {
+    agent_id: Option<String>,
+}
+
+fn agent_id(url: &Uri) -> Result<Option<String>, Failure> {
+    let query = Query::<UrlQuery>::try_from_uri(url);
+    let Query(query) = query.map_err(|error| Failure::new(Reason::Invalid, error.body_text()))?;
+    Ok(query.agent_id)
+}
+
+impl SocketProtocol for Bridge {
+    fn door(&self) -> &'static str {
+        DOOR
+    }
+
+    fn claims_url(&self, url: &Uri) -> Result<bool, Failure> {
+        agent_id(url).map(|id| id.is_some())
+    }
+
+    fn claims_first(&self, first: &WsConnectionEvent) -> bool {
+        /// The fields of a first frame that identify the protocol.
+        #[derive(Deserialize)]
+        struct First<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: Cow<'a, str>,
+            agent_id: Option<IgnoredAny>,
+            id: Option<IgnoredAny>,
+        }
+        let WsConnectionEvent::Text(text) = first else {
+            return false;
+        };
+        let first = serde_json::from_str::<First<'_>>(text);
+        first.is_ok_and(|first| {
+            first.kind == "register" && first.agent_id.is_some() && first.id.is_none()
+        })
+    }
+
+    fn run(self: Arc<Self>, line: WsConnection, url: &Uri) -> BoxFuture<'static, ()> {
+        // An unreadable URL was refused before the connection was opened.
+        let agent_id = agent_id(url).unwrap_or_default();
+        Box::pin(Self::run(&self, line, agent_id))
+    }
 }
 
 #[cfg(test)]
@@ -216,6 +294,7 @@ mod tests {
                 door: crate::DOOR,
                 is_lively: false,
                 one_call_per_session: true,
+                ..Manner::default()
             };
             let agent = Scripted::attach(&hub, &local, &id, Profile::default(), manner);
             let place = hub.agents().find(&local, &id).unwrap();
