@@ -260,7 +260,6 @@ mod tests {
         Package {
             name: name.to_owned(),
             folder: folder.to_owned(),
-            has_library: true,
             dependencies: dependencies.iter().map(|&name| name.to_owned()).collect(),
             optional: Vec::new(),
         }

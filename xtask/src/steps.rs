@@ -130,7 +130,7 @@ const STEPS: [TestStep; 12] = [
     },
     TestStep {
         name: "alone",
-        about: "every library builds alone, without features borrowed from its neighbours, and the program without libp2p and with no feature at all",
+        about: "the SDK builds alone, without features borrowed from its neighbours, and the program without libp2p and with no feature at all",
         hint: "the crate names a dependency without a feature that it uses",
         run: alone,
     },
@@ -376,8 +376,11 @@ impl TestRun<'_> {
     }
 }
 
-/// Library of the tests.
-const TESTKIT: &str = "jackfield-testkit";
+/// Package of the SDK.
+const SDK: &str = "jackfield-sdk";
+
+/// Package of the program.
+const PROGRAM: &str = "jackfield";
 
 /// Judge of the HTTP API, a Python program.
 const API_JUDGE: &str = "crates/testkit/judges/http_api/judge.py";
@@ -515,21 +518,22 @@ fn doctests(run: &mut TestRun<'_>) -> Result<StepResult> {
 }
 
 fn alone(run: &mut TestRun<'_>) -> Result<StepResult> {
-    // The testkit is built with its users only: the tests.
-    let libraries = run.workspace.packages.iter();
-    let libraries = libraries.filter(|package| package.has_library && package.name != TESTKIT);
-    for package in libraries {
-        TestRun::run_visibly(run.workspace.cargo_locked(&[
-            "check",
-            "--quiet",
+    // What people build by itself. The other libraries are built together only, and each set of features costs a build of
+    // most third-party crates.
+    let builds: [&[&str]; 3] = [
+        &["-p", SDK],
+        // libp2p, gRPC, MCP and the TUI are features. Builds without libp2p, and without any feature, must work.
+        &[
             "-p",
-            &package.name,
-        ]))?;
-    }
-    // libp2p, gRPC and the TUI are features. Builds without libp2p, and without any feature, must work.
-    let without_p2p: &[&str] = &["--no-default-features", "--features", "grpc,tui"];
-    for features in [without_p2p, &["--no-default-features"]] {
-        let check = [&["check", "--quiet", "-p", "jackfield"], features].concat();
+            PROGRAM,
+            "--no-default-features",
+            "--features",
+            "grpc,mcp,tui",
+        ],
+        &["-p", PROGRAM, "--no-default-features"],
+    ];
+    for build in builds {
+        let check = [&["check", "--quiet"], build].concat();
         TestRun::run_visibly(run.workspace.cargo_locked(&check))?;
     }
     Ok(StepResult::Passed)

@@ -35,7 +35,6 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// Folder of the package, relative to the root, with `/` between the parts.
     pub(crate) folder: String,
-    pub(crate) has_library: bool,
     /// Package names of normal and build dependencies, including optional ones; dev-dependencies are left
     /// out.
     pub(crate) dependencies: Vec<String>,
@@ -113,10 +112,6 @@ impl Workspace {
 fn package_from_metadata(package: &Value, root: &Path) -> Option<Package> {
     let manifest = Path::new(package["manifest_path"].as_str()?);
     let folder = manifest.parent()?.strip_prefix(root).ok()?;
-    let has_library = package["targets"].as_array()?.iter().any(|target| {
-        let kinds = target["kind"].as_array();
-        kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == "lib"))
-    });
     let (mut dependencies, mut optional) = (Vec::new(), Vec::new());
     for dependency in package["dependencies"].as_array()? {
         if dependency["kind"] == "dev" {
@@ -131,7 +126,6 @@ fn package_from_metadata(package: &Value, root: &Path) -> Option<Package> {
     Some(Package {
         name: package["name"].as_str()?.to_owned(),
         folder: folder.to_str()?.replace('\\', "/"),
-        has_library,
         dependencies,
         optional,
     })
@@ -178,7 +172,6 @@ mod tests {
             "packages": [{
                 "name": "jackfield-agora",
                 "manifest_path": "/repo/crates/doors/agora/Cargo.toml",
-                "targets": [{ "kind": ["lib"] }, { "kind": ["test"] }],
                 "dependencies": [
                     { "name": "jackfield-core", "kind": null },
                     { "name": "cc", "kind": "build" },
@@ -196,7 +189,6 @@ mod tests {
             [Package {
                 name: "jackfield-agora".into(),
                 folder: "crates/doors/agora".into(),
-                has_library: true,
                 dependencies: vec!["jackfield-core".into(), "cc".into(), "jiff".into()],
                 optional: vec!["jiff".into()],
             }]

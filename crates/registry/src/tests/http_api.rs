@@ -139,7 +139,7 @@ impl RegistryServer {
         let manner = Manner {
             door: "bridge",
             is_lively: false,
-            one_call_per_session: false,
+            ..Manner::default()
         };
         Scripted::attach(&self.hub, &owner, id, profile, manner)
     }
