@@ -167,12 +167,22 @@ async fn published_peers_read_the_card_and_hand_off_through_the_relay() {
     }
 }
 
+/// Waits until the agent is online at the hub, which is a moment after the sidecar has its place at the relay.
+async fn until_online(hub: &TestHub, id: &str) {
+    let mut watch = hub.watch(id);
+    let (_, agents) = hub.web().get("/v1/agents").await;
+    let is_online = |it: &Value| it["id"] == *id && it["state"] == "online";
+    if !agents["agents"].as_array().unwrap().iter().any(is_online) {
+        watch.until_online().await;
+    }
+}
+
 #[tokio::test]
 async fn an_agent_with_a_sidecar_is_called_from_other_doors() {
     let (hub, agent) = (relay(ANYWHERE).await, Agent::start().await);
     let sidecar = beside(&agent, &tcp(&hub)).await;
-    until_held(&sidecar, true).await;
     let id = agent_id(&sidecar);
+    until_online(&hub, &id).await;
     let body = json!({"text": "hello", "stream": false});
     let (status, answer) = hub
         .web()
@@ -208,12 +218,7 @@ async fn a_relay_that_restarts_has_its_guest_again_and_the_hub_its_agent() {
     let id = agent_id(&sidecar);
     let hub = hub.restart().await;
     assert_eq!(tcp(&hub), address, "the same peer at the same place");
-    let mut watch = hub.watch(&id);
-    let (_, agents) = hub.web().get("/v1/agents").await;
-    let is_back = |it: &Value| it["id"] == *id && it["state"] == "online";
-    if !agents["agents"].as_array().unwrap().iter().any(is_back) {
-        watch.until_online().await;
-    }
+    until_online(&hub, &id).await;
     until_held(&sidecar, true).await;
     let at = format!("{address}/p2p-circuit/p2p/{}", sidecar.peer_id());
     for language in LANGUAGES {
