@@ -52,8 +52,8 @@ impl HandoffError {
             is_away || code(reason) == Some(error.code)
         });
         let reason = named.unwrap_or_else(|| reason_by_code(error.code));
-        // The prefix stands once, through any number of hubs. The text itself is the one sign of that, since peers get
-        // nothing else that a failure has passed several hubs.
+        // The prefix stands once, through any number of hubs. Only the text shows whether another hub has added it: the
+        // protocol has no field for that.
         let text = match error.text.starts_with(PEER_SAYS) {
             true => error.text.clone(),
             false => format!("{PEER_SAYS}{}", error.text),

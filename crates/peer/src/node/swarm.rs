@@ -300,22 +300,22 @@ impl SwarmTask {
                 num_established,
                 ..
             } => {
-                self.connections
-                    .connection_made(peer_id, connection_id, &endpoint);
                 let is_over = |id: &ConnectionId, dial: &mut Dial| {
                     dial.peer == peer_id && (!dial.is_trial || *id == connection_id)
                 };
-                let mut was_trial = false;
-                for (_, dial) in self.dials.extract_if(is_over) {
-                    was_trial |= dial.is_trial;
-                    for reply in dial.replies {
-                        // The caller may have gone.
-                        drop(reply.send(Ok(())));
-                    }
-                }
+                let dials: Vec<_> = self.dials.extract_if(is_over).collect();
+                let was_trial = dials.iter().any(|(_, dial)| dial.is_trial);
                 if was_trial && num_established.get() > 1 {
-                    // The peer was connected before and stays so.
+                    // The peer was connected before and stays so. The connection is never counted, since a peer is
+                    // trusted as its least trusted connection is.
                     self.swarm.close_connection(connection_id);
+                } else {
+                    self.connections
+                        .connection_made(peer_id, connection_id, &endpoint);
+                }
+                for reply in dials.into_iter().flat_map(|(_, dial)| dial.replies) {
+                    // The caller may have gone.
+                    drop(reply.send(Ok(())));
                 }
             }
             SwarmEvent::ConnectionClosed {

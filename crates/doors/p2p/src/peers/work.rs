@@ -40,8 +40,8 @@ pub(super) async fn carry_out(
     files: Arc<Files>,
     look_again: Arc<Notify>,
 ) {
-    let bell = ReadySet::new();
-    serving.input().listen(bell.handle(0));
+    let ready_set = ReadySet::new();
+    serving.input().listen(ready_set.handle(0));
     let files = files.of_call(serving.call());
     let mut delegation = None;
     let outcome = {
@@ -56,7 +56,7 @@ pub(super) async fn carry_out(
         );
         tokio::select! {
             outcome = work => Some(outcome),
-            () = until_over(&serving, &bell) => None,
+            () = until_over(&serving, &ready_set) => None,
         }
     };
     match outcome {
@@ -79,9 +79,9 @@ pub(super) async fn carry_out(
 }
 
 /// Resolves when the call has ended, for any reason.
-async fn until_over(serving: &AgentHandle, bell: &ReadySet) {
+async fn until_over(serving: &AgentHandle, ready_set: &ReadySet) {
     loop {
-        bell.wait(&mut Vec::new()).await;
+        ready_set.wait(&mut Vec::new()).await;
         if serving.input().take(&mut Vec::new(), usize::MAX).is_some() {
             return;
         }

@@ -6,6 +6,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::origin::Origin;
 
 /// The error for an address that doesn't lead to the peer.
 async fn dial_error(client: &Node, at: &str, peer: PeerId) -> String {
@@ -75,6 +76,35 @@ async fn an_address_is_tried_although_the_peer_is_connected_by_another() {
             client.node.connect_by(at[0].clone()).await.unwrap();
         }
         assert_eq!(echo_through(&client.node, peer, &[], b"[1]").await, b"[1]");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_is_trusted_as_before_while_one_of_its_addresses_is_tried() {
+    in_time(async {
+        let (here, program) = (
+            TestNode::listening(TCP).await,
+            TestNode::listening(TCP).await,
+        );
+        let mut news = here.node.watch();
+        program
+            .node
+            .connect(here.node.addresses()[0].clone())
+            .await
+            .unwrap();
+        let connected = news.recv().await.unwrap();
+        assert!(
+            matches!(connected, PeerEvent::Connected { .. }),
+            "{connected:?}"
+        );
+        let origin = || here.node.peer(program.node.peer_id()).map(|it| it.origin);
+        assert_eq!(origin(), Some(Origin::ThisMachine));
+        let at = program.node.addresses()[0].clone();
+        for _ in 0..2 * limits::CONNECTIONS_PER_PEER {
+            here.node.connect_by(at.clone()).await.unwrap();
+            assert_eq!(origin(), Some(Origin::ThisMachine));
+        }
     })
     .await;
 }
