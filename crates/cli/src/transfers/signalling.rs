@@ -89,6 +89,18 @@ impl AgentSignalling {
         next(&mut self.words).await
     }
 
+    /// Waits until the agent is ready for an upload, and returns the number of bytes that it has. Skips reports about an
+    /// earlier attempt, which may arrive late.
+    pub(super) async fn prepared(&mut self) -> Result<u64, AttemptError> {
+        loop {
+            match self.next_status().await {
+                TransferStatus::Prepared(received) => return Ok(received),
+                TransferStatus::Failed(why) => return Err(why),
+                TransferStatus::Received | TransferStatus::Interrupted(_) => {}
+            }
+        }
+    }
+
     /// Returns why a transfer through the hub was interrupted, if a reason arrives soon.
     pub(super) async fn why_cut(&mut self) -> AttemptError {
         match timeout(REASON, self.next_status()).await {

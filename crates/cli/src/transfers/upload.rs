@@ -153,10 +153,10 @@ impl FolderUpload<'_> {
         })?;
         let transfer = self.hub.transfer(self.agent, &offer.transfer_id);
         let mut line = AgentSignalling::open(&transfer, announced.ice_servers.as_ref());
-        let (offset, answers) = match timeout(PREPARED, line.next_status()).await {
-            Ok(TransferStatus::Prepared(received)) => (received, true),
-            Ok(TransferStatus::Failed(why)) => return Err((why, 0)),
-            Ok(TransferStatus::Received | TransferStatus::Interrupted(_)) | Err(_) => (0, false),
+        let (offset, answers) = match timeout(PREPARED, line.prepared()).await {
+            Ok(Ok(received)) => (received, true),
+            Ok(Err(why)) => return Err((why, 0)),
+            Err(_) => (0, false),
         };
         self.tell.begin(via.tried(), offset, offer.zip_size);
         let moved = match via {

@@ -66,7 +66,7 @@ impl ArchiveSender {
     pub async fn copy_body<E: Display>(
         mut self,
         body: impl Stream<Item = Result<Bytes, E>>,
-        leash: RequestLifetime,
+        lifetime: RequestLifetime,
     ) -> Result<(), Failure> {
         let carrying = async {
             tokio::pin!(body);
@@ -87,7 +87,7 @@ impl ArchiveSender {
         };
         tokio::select! {
             carried = carrying => carried,
-            failure = leash.ended() => Err(failure),
+            failure = lifetime.ended() => Err(failure),
         }
     }
 

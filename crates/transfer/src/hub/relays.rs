@@ -93,7 +93,7 @@ impl ArchiveRelays {
         ticket: &str,
     ) -> Result<(ArchiveSender, RequestLifetime, Arc<Transfer>), Failure> {
         self.take(ticket, |half| match half {
-            AgentSide::Send(inlet, leash, transfer) => Ok((inlet, leash, transfer)),
+            AgentSide::Send(inlet, lifetime, transfer) => Ok((inlet, lifetime, transfer)),
             AgentSide::Receive(_) => Err(half),
         })
     }

@@ -14,7 +14,7 @@ use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 
 use super::*;
 
-fn leash() -> RequestLifetime {
+fn lifetime() -> RequestLifetime {
     RequestLifetime::for_principal(&Principal::local())
 }
 
@@ -43,7 +43,7 @@ async fn all(mut outlet: ArchiveReceiver) -> (String, bool) {
 #[tokio::test(start_paused = true)]
 async fn what_goes_in_comes_out_and_ends() {
     let (inlet, outlet) = tied(6);
-    let carry = inlet.copy_body(body(&["ab", "", "cdef"]), leash());
+    let carry = inlet.copy_body(body(&["ab", "", "cdef"]), lifetime());
     let (carried, out) = tokio::join!(carry, all(outlet));
     assert_eq!((carried, out), (Ok(()), ("abcdef".to_owned(), true)));
 }
@@ -52,7 +52,7 @@ async fn what_goes_in_comes_out_and_ends() {
 async fn only_a_whole_archive_ends_cleanly() {
     let broken = stream::iter([Ok(Bytes::from("ab")), Err("cut")]);
     let (inlet, outlet) = tied(4);
-    let (carried, out) = tokio::join!(inlet.copy_body(broken, leash()), all(outlet));
+    let (carried, out) = tokio::join!(inlet.copy_body(broken, lifetime()), all(outlet));
     assert_eq!(carried.unwrap_err().reason, Reason::Invalid);
     assert_eq!(out, ("ab".to_owned(), false));
     for (pieces, reason, arrives) in [
@@ -61,13 +61,13 @@ async fn only_a_whole_archive_ends_cleanly() {
         (&[], Reason::Invalid, ""),
     ] {
         let (inlet, outlet) = tied(4);
-        let (carried, out) = tokio::join!(inlet.copy_body(body(pieces), leash()), all(outlet));
+        let (carried, out) = tokio::join!(inlet.copy_body(body(pieces), lifetime()), all(outlet));
         assert_eq!(carried.unwrap_err().reason, reason);
         assert_eq!(out, (arrives.to_owned(), false));
     }
     // What comes after the last byte does not spoil what was there, but the sender hears of it.
     let (inlet, outlet) = tied(4);
-    let carry = inlet.copy_body(body(&["abcd", "e"]), leash());
+    let carry = inlet.copy_body(body(&["abcd", "e"]), lifetime());
     let (carried, out) = tokio::join!(carry, all(outlet));
     assert_eq!(carried.unwrap_err().reason, Reason::TooLarge);
     assert_eq!(out, ("abcd".to_owned(), true));
@@ -89,7 +89,7 @@ async fn a_large_archive_is_never_held_however_slow_its_reader_is() {
     });
     let (inlet, mut outlet) = tied((PIECE * COUNT) as u64);
     let mut tasks = JoinSet::new();
-    tasks.spawn(async move { inlet.copy_body(source, leash()).await });
+    tasks.spawn(async move { inlet.copy_body(source, lifetime()).await });
     for read in 0..COUNT {
         // Let the sender run as far as it can.
         for _ in 0..PIECES * 4 {
@@ -109,13 +109,13 @@ async fn a_party_that_does_nothing_is_given_up_and_the_other_is_told() {
     // A sender that stops.
     let (inlet, outlet) = tied(4);
     let stuck = body(&["ab"]).chain(stream::pending());
-    let (carried, out) = tokio::join!(inlet.copy_body(stuck, leash()), all(outlet));
+    let (carried, out) = tokio::join!(inlet.copy_body(stuck, lifetime()), all(outlet));
     assert_eq!(carried.unwrap_err().reason, Reason::Timeout);
     assert_eq!(out, ("ab".to_owned(), false));
     assert_eq!(start.elapsed(), IDLE);
     // A receiver that does not read.
     let (inlet, outlet) = tied(10);
-    let carried = inlet.copy_body(body(&["a"; 10]), leash()).await;
+    let carried = inlet.copy_body(body(&["a"; 10]), lifetime()).await;
     assert_eq!(carried.unwrap_err().reason, Reason::Timeout);
     assert_eq!(start.elapsed(), 2 * IDLE);
     let out = all(outlet).await;
@@ -125,7 +125,7 @@ async fn a_party_that_does_nothing_is_given_up_and_the_other_is_told() {
 #[tokio::test(start_paused = true)]
 async fn a_receiver_that_leaves_is_told_to_the_sender_at_once() {
     let (inlet, outlet) = tied(4);
-    let carry = inlet.copy_body(body(&["ab"]).chain(stream::pending()), leash());
+    let carry = inlet.copy_body(body(&["ab"]).chain(stream::pending()), lifetime());
     tokio::pin!(carry);
     assert!(carry.as_mut().now_or_never().is_none());
     drop(outlet);
@@ -133,7 +133,7 @@ async fn a_receiver_that_leaves_is_told_to_the_sender_at_once() {
     assert_eq!(left.reason, Reason::Cancelled);
     // Also if the sender is done and only the last piece was not taken.
     let (inlet, mut outlet) = tied(4);
-    let carry = inlet.copy_body(body(&["ab", "cd"]), leash());
+    let carry = inlet.copy_body(body(&["ab", "cd"]), lifetime());
     tokio::pin!(carry);
     assert!(carry.as_mut().now_or_never().is_none());
     assert!(outlet.next().await.is_some());

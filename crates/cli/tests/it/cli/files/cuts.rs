@@ -4,7 +4,7 @@ use std::{fs, io::Read as _, path::PathBuf};
 
 use jackfield_testkit::{FaultProxy, SOON, TestHub};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{CLIENT, FIFTY, amy, assert_same, left_over, named, steps_to, workspace};
 use crate::run::{Cli, Running};
@@ -184,6 +184,33 @@ fn folder_to_give(cli: &Cli, bytes: u64) -> PathBuf {
     fs::write(given.join("large.bin"), noise).unwrap();
     fs::write(given.join("small.txt"), "small").unwrap();
     given
+}
+
+#[tokio::test]
+async fn a_late_report_about_an_earlier_attempt_does_not_make_an_upload_start_over() {
+    let hub = TestHub::start().await;
+    let cli = Cli::new(&hub);
+    let mut eve = hub.bridge("eve").await;
+    folder_to_give(&cli, 1_000);
+    let mut called = cli.start(&[
+        "call", "eve", "go", "--client", CLIENT, "--upload", "given", "--via", "hub", "--json",
+    ]);
+    let announced = eve.frame().await;
+    for (kind, payload) in [
+        ("interrupted", json!({"reason": "cut"})),
+        ("prepared", json!({"received": 100})),
+    ] {
+        let signal = json!({
+            "type": "rtc_signal", "transfer_id": announced["transfer_id"], "target_agent_id": announced["from_agent_id"],
+            "signal_type": kind, "payload": payload.to_string(),
+        });
+        eve.send(signal).await;
+    }
+    let steps = steps_to(&mut called, "begin").await;
+    let begin = steps.last().unwrap();
+    assert_eq!(number(begin, "received"), 100, "{steps:?}");
+    called.signal(Signal::KILL);
+    called.end().await;
 }
 
 #[tokio::test]
