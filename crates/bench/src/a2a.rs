@@ -15,6 +15,7 @@ use crate::{
     http::HttpConnection,
     http_load::{HttpSample, HttpShape, Processes, load, measure_processes},
     latency::Latencies,
+    patterns::Sample,
     question::Question,
     quiet::{self, Measured},
     report::{Section, at_most, number, plain, reached},
@@ -161,6 +162,17 @@ impl Plan {
             }
         }
         Ok(sections)
+    }
+
+    /// Sends messages that become durable tasks to a fresh hub.
+    pub(crate) async fn durable_sends(
+        &self,
+        at_once: usize,
+        foreign: &mut Vec<f64>,
+    ) -> Result<Sample> {
+        let sample = self.a2a_once(Subject::Durable, at_once).await?;
+        foreign.push(sample.foreign());
+        Ok(sample.load)
     }
 
     /// Starts a fresh server and loads it once.

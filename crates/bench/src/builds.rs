@@ -5,15 +5,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::{
-    files::{TransferPath, TransferSetup},
+    files::TransferPath,
     idle::{Subject, idle_cost, raise_file_limit},
-    patterns::{Pattern, Sample, Shape, measure, open},
-    quiet,
+    patterns::Pattern,
     report::{Section, plain},
     rows::{Plan, progress},
-    server::{Kind, Programs, Server},
+    server::{Kind, Programs},
     stats::{Comparison, rotated},
-    team::{Burst, measure_burst},
+    team::Burst,
 };
 
 /// Rounds of loads that take long, at most.
@@ -27,10 +26,15 @@ enum Load {
     TeamOne,
     TeamTen,
     Files(TransferPath),
+    /// Durable tasks by official A2A, with this many requests at once.
+    Durable(usize),
+    Storm,
 }
 
 impl Load {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 11] = [
+        Self::Durable(1),
+        Self::Durable(64),
         Self::Relay(Pattern::Burst),
         Self::Relay(Pattern::SixtyFour),
         Self::Relay(Pattern::Paced),
@@ -39,6 +43,7 @@ impl Load {
         Self::TeamTen,
         Self::Files(TransferPath::Direct),
         Self::Files(TransferPath::Hub),
+        Self::Storm,
     ];
 
     /// Returns what is measured; a smaller value is always better.
@@ -53,65 +58,58 @@ impl Load {
             Self::Files(TransferPath::Direct) => "files by WebRTC: seconds per GB",
             Self::Files(TransferPath::Hub) => "files through the hub: seconds per GB",
             Self::Files(TransferPath::Tcp) => "files over TCP: seconds per GB",
+            Self::Durable(1) => "official A2A, one at a time: CPU µs per request",
+            Self::Durable(_) => "official A2A, 64 at once: CPU µs per request",
+            Self::Storm => "reconnect storm: RSS afterwards, MiB",
         }
     }
 
     /// Measures a fresh hub once, while the machine is quiet.
-    async fn measure(self, programs: &Programs, is_quick: bool) -> Result<f64> {
-        if let Self::Idle = self {
-            let count = raise_file_limit(if is_quick { 2_000 } else { 10_000 });
-            let cost = idle_cost(Subject::Hub, programs, count, true).await?;
-            return Ok(cost.kib_each);
-        }
-        let sample = quiet::undisturbed(async || match self {
-            Self::Relay(pattern) => relay(programs, &pattern.shape(is_quick)).await,
-            Self::TeamTen => burst(programs, Burst::to_ten(is_quick)).await,
-            Self::Files(path) => files(programs, path).await,
-            Self::TeamOne | Self::Idle => burst(programs, Burst::to_one(is_quick)).await,
-        });
-        let sample = sample.await?;
+    async fn measure(self, plan: &Plan, foreign: &mut Vec<f64>) -> Result<f64> {
+        let is_quick = plan.is_quick;
         Ok(match self {
-            Self::Files(_) => 1e9 / sample.per_second,
-            Self::Relay(_) | Self::Idle | Self::TeamOne | Self::TeamTen => sample.cpu_us,
+            Self::Relay(pattern) => {
+                let shape = pattern.shape(is_quick);
+                plan.once(Kind::Jackfield, &shape, foreign).await?.cpu_us
+            }
+            Self::Idle => {
+                let count = raise_file_limit(if is_quick { 2_000 } else { 10_000 });
+                let cost = idle_cost(Subject::Hub, &plan.programs, count, true).await?;
+                cost.kib_each
+            }
+            Self::TeamOne => plan.burst(Burst::to_one(is_quick), foreign).await?.cpu_us,
+            Self::TeamTen => plan.burst(Burst::to_ten(is_quick), foreign).await?.cpu_us,
+            Self::Files(path) => 1e9 / plan.transfer(path).await?.per_second,
+            Self::Durable(at_once) => plan.durable_sends(at_once, foreign).await?.cpu_us,
+            Self::Storm => {
+                let memory = plan.storm_once(foreign).await?.memory;
+                memory.rss_kib as f64 / 1024.0
+            }
         })
     }
 
     fn rounds(self, rounds: usize) -> usize {
         match self {
-            Self::Idle => rounds.min(FEW_ROUNDS),
-            Self::Relay(_) | Self::TeamOne | Self::TeamTen | Self::Files(_) => rounds,
+            Self::Idle | Self::Storm => rounds.min(FEW_ROUNDS),
+            Self::Relay(_) | Self::TeamOne | Self::TeamTen | Self::Files(_) | Self::Durable(_) => {
+                rounds
+            }
         }
     }
 }
 
-async fn relay(programs: &Programs, shape: &Shape) -> Result<Sample> {
-    let server = Server::start(Kind::Jackfield, programs).await?;
-    let mut pairs = open(server.target, shape, 0).await?;
-    let sample = measure(&mut pairs, server.pid, shape).await?;
-    server.stop().await?;
-    Ok(sample)
-}
-
-async fn files(programs: &Programs, path: TransferPath) -> Result<Sample> {
-    let transfer_setup = TransferSetup::open(programs).await?;
-    let sample = transfer_setup.transfer(path).await?;
-    transfer_setup.close().await?;
-    Ok(sample)
-}
-
-async fn burst(programs: &Programs, burst: Burst) -> Result<Sample> {
-    let server = Server::start(Kind::Jackfield, programs).await?;
-    let sample = measure_burst(server.target.addr, server.pid, burst, 0).await?;
-    server.stop().await?;
-    Ok(sample)
-}
-
 impl Plan {
     /// Compares this build with the build at `other` under each load.
-    pub(crate) async fn builds(&self, other: &Path) -> Result<Section> {
-        let before = Programs {
-            jackfield: other.to_owned(),
-            ..self.programs.clone()
+    pub(crate) async fn builds(&self, other: &Path, foreign: &mut Vec<f64>) -> Result<Section> {
+        let other = Plan {
+            programs: Programs {
+                jackfield: other.to_owned(),
+                ..self.programs.clone()
+            },
+            before: None,
+            rounds: self.rounds,
+            is_quick: self.is_quick,
+            only: Vec::new(),
         };
         let mut section = Section::new(
             "This build against another build",
@@ -130,8 +128,8 @@ impl Plan {
             for round in 0..load.rounds(self.rounds) {
                 let mut values = [0.0; 3];
                 for at in rotated(3, round) {
-                    let programs = if at == 1 { &self.programs } else { &before };
-                    let value = load.measure(programs, self.is_quick).await;
+                    let plan = if at == 1 { self } else { &other };
+                    let value = load.measure(plan, foreign).await;
                     values[at] = value.context(load.name())?;
                 }
                 let [base, ours, base_again] = values;

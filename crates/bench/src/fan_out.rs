@@ -16,6 +16,7 @@ use tokio::{
 use crate::{
     client::{Connection, Outflow},
     frame::DIGITS,
+    http::position,
     idle::raise_file_limit,
     nchan,
     patterns::{OPEN_AT_ONCE, RUN_LIMIT, SETTLE, Sample, in_order, measure_cpu},
@@ -24,7 +25,7 @@ use crate::{
     report::{Section, at_most, number, plain, spread},
     rows::{Plan, progress},
     server::{Kind, Programs, Server},
-    sse::{SseReader, data_of, position},
+    sse::{SseReader, data_of},
     stats::{Comparison, median, rotated},
     team::begin_answer,
 };

@@ -30,6 +30,8 @@ enum Body {
     Length(usize),
     /// Number of bytes left in the current chunk; zero before the head of a chunk.
     Chunked(usize),
+    /// The body ends with the connection.
+    UntilClose,
     /// The body is complete.
     Done,
 }
@@ -118,6 +120,11 @@ fn take_piece(unread: &mut BytesMut, body: &mut Body, to: &mut Vec<u8>) -> Resul
                 return Ok(Piece::End);
             }
             _ if unread.is_empty() => return Ok(Piece::Missing),
+            Body::UntilClose => {
+                to.extend_from_slice(unread);
+                unread.clear();
+                return Ok(Piece::Taken);
+            }
             Body::Length(left) => {
                 let taken = left.min(unread.len());
                 to.extend_from_slice(&unread[..taken]);
@@ -173,7 +180,10 @@ impl Head {
             .next()
             .and_then(|line| str::from_utf8(line.get(9..12)?).ok()?.parse().ok())
             .context("the answer is not HTTP")?;
-        let mut body = Body::Length(0);
+        let mut body = match status {
+            204 => Body::Length(0),
+            _ => Body::UntilClose,
+        };
         for line in lines {
             let Some(colon) = line.iter().position(|byte| *byte == b':') else {
                 continue;
@@ -192,6 +202,11 @@ impl Head {
 /// Returns where `part` begins in `bytes`.
 pub(crate) fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
+}
+
+/// Builds the bytes of a `GET` of server-sent events.
+pub(crate) fn get_events(addr: SocketAddr, path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nAccept: text/event-stream\r\n\r\n").into_bytes()
 }
 
 /// Builds the bytes of a `POST` with a JSON body. `headers` are whole lines, each with its line end.
@@ -244,6 +259,21 @@ mod tests {
     }
 
     #[test]
+    fn a_body_without_a_length_is_all_that_arrives() {
+        let (mut unread, mut read) = (BytesMut::from("hello"), Vec::new());
+        let mut body = Body::UntilClose;
+        assert_eq!(
+            take_piece(&mut unread, &mut body, &mut read).unwrap(),
+            Piece::Taken
+        );
+        assert_eq!(
+            take_piece(&mut unread, &mut body, &mut read).unwrap(),
+            Piece::Missing
+        );
+        assert_eq!(read, b"hello");
+    }
+
+    #[test]
     fn the_head_says_how_long_the_body_is() {
         let parse = |head: &str| Head::parse(head.as_bytes()).unwrap();
         let known = parse("HTTP/1.1 200 OK\r\nDate: now\r\ncontent-LENGTH: 17\r\n");
@@ -251,6 +281,7 @@ mod tests {
         let chunked = parse("HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n");
         assert_eq!((chunked.status, chunked.body), (404, Body::Chunked(0)));
         assert_eq!(parse("HTTP/1.1 204 No Content\r\n").body, Body::Length(0));
+        assert_eq!(parse("HTTP/1.1 200 OK\r\n").body, Body::UntilClose);
         assert!(Head::parse(b"NATS\r\n").is_err());
     }
 }

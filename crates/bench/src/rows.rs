@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::{
     task::JoinSet,
     time::{Duration, sleep, timeout},
@@ -129,8 +129,9 @@ impl Plan {
             Row::Team => vec![self.team(foreign).await?],
             Row::Files => vec![self.files().await?],
             Row::Builds => match &self.before {
-                Some(before) => vec![self.builds(before).await?],
-                None => Vec::new(),
+                Some(before) => vec![self.builds(before, foreign).await?],
+                None if self.only.is_empty() => Vec::new(),
+                None => bail!("name the other build with --before FILE"),
             },
             Row::FanOut => vec![self.fan_out(foreign).await?],
             Row::Tls => vec![self.tls(foreign).await?],
@@ -371,9 +372,7 @@ impl Plan {
             let mut samples = [None; 3];
             for at in rotated(3, round) {
                 let burst = if at == 1 { ten } else { one };
-                let sample = quiet::undisturbed(async || self.burst(burst).await).await?;
-                foreign.push(sample.foreign);
-                samples[at] = Some(sample);
+                samples[at] = Some(self.burst(burst, foreign).await?);
             }
             if let [Some(base), Some(ours), Some(base_again)] = samples {
                 let values = [
@@ -428,14 +427,7 @@ impl Plan {
         for round in 0..self.rounds {
             let mut speeds = [0.0; 4];
             for at in rotated(paths.len(), round) {
-                let sample = quiet::undisturbed(async || {
-                    // No connection may be open while waiting for other processes.
-                    let transfer_setup = TransferSetup::open(&self.programs).await?;
-                    let sample = transfer_setup.transfer(paths[at]).await?;
-                    transfer_setup.close().await?;
-                    Ok(sample)
-                });
-                speeds[at] = sample.await?.per_second / 1e6;
+                speeds[at] = self.transfer(paths[at]).await?.per_second / 1e6;
             }
             let [base, by_webrtc, through_hub, base_again] = speeds;
             let values = paths
@@ -459,11 +451,29 @@ impl Plan {
         Ok(section)
     }
 
-    async fn burst(&self, burst: Burst) -> Result<Sample> {
-        let server = Server::start(Kind::Jackfield, &self.programs).await?;
-        let sample = measure_burst(server.target.addr, server.pid, burst, 0).await?;
-        server.stop().await?;
+    /// Sends a burst through the teams of a fresh hub.
+    pub(crate) async fn burst(&self, burst: Burst, foreign: &mut Vec<f64>) -> Result<Sample> {
+        let sample = quiet::undisturbed(async || {
+            let server = Server::start(Kind::Jackfield, &self.programs).await?;
+            let sample = measure_burst(server.target.addr, server.pid, burst, 0).await?;
+            server.stop().await?;
+            Ok(sample)
+        });
+        let sample = sample.await?;
+        foreign.push(sample.foreign);
         Ok(sample)
+    }
+
+    /// Transfers files once, with a fresh hub.
+    pub(crate) async fn transfer(&self, path: TransferPath) -> Result<Sample> {
+        let sample = quiet::undisturbed(async || {
+            // No connection may be open while waiting for other processes.
+            let transfer_setup = TransferSetup::open(&self.programs).await?;
+            let sample = transfer_setup.transfer(path).await?;
+            transfer_setup.close().await?;
+            Ok(sample)
+        });
+        sample.await
     }
 }
 

@@ -56,7 +56,7 @@ struct Storm {
 impl Plan {
     /// Measures the row `storm`.
     pub(crate) async fn storm(&self, foreign: &mut Vec<f64>) -> Result<Section> {
-        let count = raise_file_limit(if self.is_quick { 2_000 } else { 10_000 });
+        let count = self.storm_size();
         let kinds = [Kind::Bare, Kind::Jackfield, Kind::Bare];
         let mut cpu = Comparison::default();
         let (mut hub, mut bare) = (Vec::new(), Vec::new());
@@ -121,6 +121,21 @@ impl Plan {
             ]);
         }
         Ok(section)
+    }
+
+    fn storm_size(&self) -> usize {
+        raise_file_limit(if self.is_quick { 2_000 } else { 10_000 })
+    }
+
+    /// Measures one storm of the hub.
+    pub(crate) async fn storm_once(&self, foreign: &mut Vec<f64>) -> Result<Sample> {
+        let count = self.storm_size();
+        let sample = quiet::undisturbed(async || {
+            Ok(run(Kind::Jackfield, &self.programs, count).await?.sample)
+        });
+        let sample = sample.await?;
+        foreign.push(sample.foreign);
+        Ok(sample)
     }
 }
 
