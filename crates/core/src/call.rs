@@ -14,7 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use self::asks::CallAsks;
 pub(crate) use self::caller_handle::LiveItem;
@@ -132,6 +132,8 @@ pub struct Call {
     /// Number of the agent's last frame that is in the log.
     acked: AtomicU64,
     ended: AtomicBool,
+    /// Wakes the `Delivery` of a durable call: the call got its turn, or was returned.
+    pub(crate) placed: Notify,
     /// Share of the owner's account that the message takes while the call exists.
     held: BudgetLease,
     /// Span of the call in the log at level `debug`: its id, caller and agent, never its content.
@@ -232,6 +234,7 @@ impl Call {
             pulses: AtomicU64::new(0),
             acked: AtomicU64::new(acked),
             ended: AtomicBool::new(false),
+            placed: Notify::new(),
         });
         if let Some(resumed) = draft.resumed {
             call.reply.go_on_after(resumed.received);

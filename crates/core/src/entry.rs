@@ -19,10 +19,7 @@ use std::{
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::{
-    sync::{Notify, SetOnce},
-    time::Instant,
-};
+use tokio::{sync::SetOnce, time::Instant};
 
 use self::{
     alias::AliasLink,
@@ -52,8 +49,6 @@ pub struct Entry {
     generation: AtomicU64,
     state: Mutex<State>,
     shared: Arc<Shared>,
-    /// Wakes the `Delivery` of durable calls: a call got its turn, or was returned.
-    pub(crate) placed: Notify,
     /// Set once the agent is forgotten, under the `state` lock.
     retired: SetOnce<()>,
     /// Whether the hub itself reaches the agent, which then never comes back on its own.
@@ -119,7 +114,6 @@ impl Entry {
             generation: AtomicU64::new(0),
             state: Mutex::new(state),
             shared,
-            placed: Notify::new(),
             retired: SetOnce::new(),
             is_reserved: AtomicBool::new(false),
             is_unkept: Mutex::new(false),
@@ -382,7 +376,7 @@ impl Entry {
             if resumed {
                 state.await_resume(&call, self.shared.limits.resume_grace.0);
             } else {
-                state.dispatch(&call, &self.placed, &mut undelivered);
+                state.dispatch(&call, &mut undelivered);
             }
             call
         };
@@ -436,7 +430,7 @@ impl Entry {
         call.next_turn();
         state.set_aside(call);
         // The store has a durable call as sent; its `Delivery` corrects that.
-        self.placed.notify_waiters();
+        call.placed.notify_waiters();
         true
     }
 
@@ -473,7 +467,7 @@ impl Entry {
                 {
                     link.cancel(call);
                 }
-                state.next_of_session(call, &self.placed, &mut undelivered);
+                state.next_of_session(call, &mut undelivered);
             }
         }
         drop(state);

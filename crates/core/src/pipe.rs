@@ -161,7 +161,20 @@ impl<T: Item, E: Ending> Pipe<T, E> {
     /// Pushes an item if `writer` is still the writer of this pipe.
     pub fn push_as(&self, writer: Option<u64>, item: T) -> Pushed {
         let mut state = self.state.lock();
-        self.put(&mut state, writer, item, 0)
+        let pushed = self.put_item(&mut state, writer, item, 0);
+        state.wake_reader_after(pushed);
+        pushed
+    }
+
+    /// Pushes `weight` bytes without an item of their own: `join` gets the last unread item, unless that is
+    /// large already, and either adds the bytes to it or returns a new item. Does not wake the reader: a writer
+    /// of a batch calls [`Pipe::pulse`] after the last push, before it waits.
+    pub fn push_quietly(
+        &self,
+        weight: usize,
+        join: impl FnOnce(Option<&mut T>) -> Option<T>,
+    ) -> Pushed {
+        self.put(&mut self.state.lock(), None, weight, 0, join)
     }
 
     /// Pushes like [`Pipe::push_as`], with the writer's own number of the item, from 1 on and rising. Drops
@@ -173,14 +186,29 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         if is_writer && !state.ended && mark <= state.received {
             return None;
         }
-        let pushed = self.put(&mut state, writer, item, mark);
+        let pushed = self.put_item(&mut state, writer, item, mark);
         if matches!(pushed, Pushed::Room | Pushed::Full) {
             state.received = mark;
         }
+        state.wake_reader_after(pushed);
         Some(pushed)
     }
 
-    fn put(&self, state: &mut State<T, E>, writer: Option<u64>, item: T, mark: u64) -> Pushed {
+    fn put_item(&self, state: &mut State<T, E>, writer: Option<u64>, item: T, mark: u64) -> Pushed {
+        self.put(state, writer, item.weight(), mark, |last| match last {
+            Some(last) => last.merge(item),
+            None => Some(item),
+        })
+    }
+
+    fn put(
+        &self,
+        state: &mut State<T, E>,
+        writer: Option<u64>,
+        weight: usize,
+        mark: u64,
+        join: impl FnOnce(Option<&mut T>) -> Option<T>,
+    ) -> Pushed {
         if state.ended || writer.is_some_and(|writer| writer != state.writer) {
             return Pushed::Ended;
         }
@@ -188,26 +216,31 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         if state.bytes >= self.levels.overrun {
             return Pushed::Overrun;
         }
-        let weight = item.weight();
         let growth = Budget::growth(state.lease, state.bytes + weight);
         if growth > 0 && !self.budget.has_room(growth) {
             return Pushed::Overrun;
         }
-        let mut item = Some(item);
-        if let Some((last, last_mark)) = state.items.back_mut() {
-            let before = last.weight();
-            if before + weight <= MERGED_MAX {
-                item = last.merge(item.take().expect("set just above"));
-                if item.is_none() {
+        let last = state.items.back_mut();
+        let before = last.as_ref().map_or(0, |(last, _)| last.weight());
+        let joinable = last.filter(|_| before + weight <= MERGED_MAX);
+        match joinable {
+            Some((last, last_mark)) => {
+                let apart = join(Some(last));
+                if apart.is_none() {
                     *last_mark = mark.max(*last_mark);
                 }
-                let grown = last.weight() - before;
-                state.bytes += grown;
+                state.bytes += last.weight() - before;
+                if let Some(item) = apart {
+                    state.bytes += item.weight();
+                    state.items.push_back((item, mark));
+                }
             }
-        }
-        if let Some(item) = item {
-            state.bytes += weight;
-            state.items.push_back((item, mark));
+            None => {
+                if let Some(item) = join(None) {
+                    state.bytes += item.weight();
+                    state.items.push_back((item, mark));
+                }
+            }
         }
         let bytes = state.bytes;
         let has_grown = self.budget.adjust(&mut state.lease, bytes);
@@ -221,9 +254,11 @@ impl<T: Item, E: Ending> Pipe<T, E> {
                 gate.filled();
             }
         }
-        let full = state.full;
-        state.wake_reader();
-        if full { Pushed::Full } else { Pushed::Room }
+        if state.full {
+            Pushed::Full
+        } else {
+            Pushed::Room
+        }
     }
 
     /// Moves about `max` bytes of items out (at least one item), in order. Once all are out, also returns the
@@ -356,7 +391,7 @@ impl<T: Item, E: Ending> Pipe<T, E> {
         state.stalled
     }
 
-    /// Wakes the reader without an item: the writer is alive.
+    /// Wakes the reader without an item: the writer is alive, or has pushed quietly.
     pub fn pulse(&self) {
         let mut state = self.state.lock();
         if !state.ended {
@@ -386,6 +421,13 @@ impl<T: Item, E: Ending> Pipe<T, E> {
 }
 
 impl<T, E> State<T, E> {
+    /// Wakes the reader if a push was accepted.
+    fn wake_reader_after(&mut self, pushed: Pushed) {
+        if matches!(pushed, Pushed::Room | Pushed::Full) {
+            self.wake_reader();
+        }
+    }
+
     fn wake_reader(&mut self) {
         if !self.is_woken
             && let Some(reader) = &self.reader

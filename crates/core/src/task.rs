@@ -307,6 +307,18 @@ impl Task {
         self.change(&mut record, TaskState::Working, at, told, true)
     }
 
+    /// Writes that the turn is being cancelled, before its agent is told. `None` if the agent does not have the message,
+    /// or the turn is over.
+    fn mark_cancelling(&self) -> Option<Receipt> {
+        let mut record = self.record.lock();
+        if !record.sent || record.cancelling || self.is_over.load(Ordering::Relaxed) {
+            return None;
+        }
+        record.cancelling = true;
+        record.log_end = self.ring.lock().end();
+        Some(self.save(record.clone(), Vec::new(), Vec::new(), true))
+    }
+
     /// Writes the door-specific handle for finding the remote work again.
     fn note(&self, handle: Json) -> Receipt {
         let mut record = self.record.lock();
@@ -488,6 +500,7 @@ fn end_record(record: &mut TaskRecord, end: &End, at: Timestamp) {
     record.needs_auth =
         matches!(end, End::Done(done) if done.state == DoneState::InputRequired && done.needs_auth);
     record.sent = false;
+    record.cancelling = false;
     // An agent that waits for the next message may continue the noted work.
     record.handle = record
         .handle

@@ -1,7 +1,7 @@
-//! A batch of writes: executes the operations in order, within one transaction of the writer. Mergeable text
-//! is joined here, so that the last row of each task's log is written once per batch.
+//! A batch of writes: executes the operations in order, within one transaction of the writer. The changes to
+//! one task are collected: mergeable text is joined, and the task's row is written once per batch.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::collections::BTreeMap;
 
 use jackfield_core::{
     outbox::{NewCallback, Settled},
@@ -13,13 +13,14 @@ use rusqlite::Connection;
 
 use crate::{
     agents,
-    column::signed,
+    cache::{KnownTask, TaskCache},
     error::DatabaseError,
     outbox, probe,
     queue::ReplySender,
     records,
-    tail::{LogTail, TailCache},
-    tasks, tokens,
+    tail::LogTail,
+    tasks::{self, LogGrowth},
+    tokens,
 };
 
 /// Weight of an operation in the queue besides its text. The number of waiting operations is bounded as well.
@@ -131,46 +132,96 @@ fn weight<'a>(items: impl Iterator<Item = &'a LogItem>) -> usize {
     items.map(LogItem::weight).sum()
 }
 
-/// Changes of a batch to the log of one task.
+/// Changes of a batch to one task. Its row in the table is written once, when all operations are known.
 #[derive(Debug)]
-struct LogChanges {
-    tail: LogTail,
+struct TaskChanges<'a> {
+    known: KnownTask,
+    /// The record that was saved last, if any.
+    record: Option<&'a TaskRecord>,
     /// Growth of the log's bodies in bytes.
     grown: i64,
-    /// Whether the task is finished, so that its tail is no longer needed.
-    is_final: bool,
+    callbacks: Vec<&'a NewCallback>,
+}
+
+impl TaskChanges<'_> {
+    /// Returns the tail of the task's log, which receives `rows` next.
+    fn tail(
+        &mut self,
+        conn: &Connection,
+        task: TaskId,
+        rows: &[LogRow],
+    ) -> Result<&mut LogTail, DatabaseError> {
+        let tail = match self.known.tail.take() {
+            Some(tail) => tail,
+            // A new task: nothing comes before its first row.
+            None if self.record.is_some() && rows.first().is_some_and(|row| row.pos == 0) => {
+                LogTail::default()
+            }
+            None => LogTail::load(conn, task)?,
+        };
+        Ok(self.known.tail.insert(tail))
+    }
+
+    /// Writes the changes. Returns the growth of the log in bytes, and the task for the cache.
+    fn write(mut self, conn: &Connection, task: TaskId) -> Result<(i64, KnownTask), DatabaseError> {
+        let mut log_end = 0;
+        if let Some(tail) = &mut self.known.tail {
+            self.grown += tail.flush(conn, task)?;
+            log_end = tail.end();
+        }
+        let log = LogGrowth {
+            end: log_end,
+            bytes: self.grown,
+        };
+        match self.record {
+            Some(record) => {
+                let known = self.known.identity.as_ref();
+                self.known.identity = Some(tasks::save(conn, record, log, known)?);
+            }
+            None => tasks::extend(conn, task, log)?,
+        }
+        for callback in self.callbacks {
+            outbox::insert(conn, callback)?;
+        }
+        Ok((self.grown, self.known))
+    }
 }
 
 /// Executes the operations within the caller's transaction and returns the growth of all logs in bytes. On
-/// failure the caller rolls back and clears the [`TailCache`].
+/// failure the caller rolls back and clears the [`TaskCache`].
 pub(crate) fn apply<'a>(
     conn: &Connection,
-    tails: &mut TailCache,
+    cache: &mut TaskCache,
     ops: impl IntoIterator<Item = &'a WriteOp>,
 ) -> Result<i64, DatabaseError> {
     let mut batch = Batch {
         conn,
-        tails,
-        touched: HashMap::new(),
+        cache,
+        changes: BTreeMap::new(),
+        grown: 0,
         is_probed: false,
     };
     for op in ops {
         batch.add(op)?;
     }
-    batch.finish()
+    batch.write_tasks()?;
+    Ok(batch.grown)
 }
 
 struct Batch<'a> {
     conn: &'a Connection,
-    tails: &'a mut TailCache,
-    touched: HashMap<TaskId, LogChanges>,
+    cache: &'a mut TaskCache,
+    /// Changes that are not in the table of tasks yet. In the order of ids, which is that of the table.
+    changes: BTreeMap<TaskId, TaskChanges<'a>>,
+    /// Growth of all logs in bytes.
+    grown: i64,
     /// Whether a probe ran in this batch. A single probe answers all probes of the batch, so that many
     /// waiting probes cost no more than one.
     is_probed: bool,
 }
 
-impl Batch<'_> {
-    fn add(&mut self, op: &WriteOp) -> Result<(), DatabaseError> {
+impl<'a> Batch<'a> {
+    fn add(&mut self, op: &'a WriteOp) -> Result<(), DatabaseError> {
         match op {
             WriteOp::Probe if std::mem::replace(&mut self.is_probed, true) => Ok(()),
             WriteOp::Probe => probe::run(self.conn),
@@ -183,78 +234,71 @@ impl Batch<'_> {
             WriteOp::RemoveRecords { keys, .. } => records::remove(self.conn, keys),
             WriteOp::SaveToken(record) => tokens::save(self.conn, record),
             WriteOp::RemoveToken(id) => tokens::remove(self.conn, *id),
-            WriteOp::SettleCallback { id, how, at } => outbox::settle(self.conn, *id, how, *at),
-            WriteOp::DropLane { task, lane } => outbox::drop_lane(self.conn, *task, lane),
+            WriteOp::SettleCallback { id, how, at } => {
+                self.write_tasks()?;
+                outbox::settle(self.conn, *id, how, *at)
+            }
+            WriteOp::DropLane { task, lane } => {
+                self.write_tasks()?;
+                outbox::drop_lane(self.conn, *task, lane)
+            }
             WriteOp::DropCallbacks(tokens) => {
+                self.write_tasks()?;
+                // The statement below changes tasks behind the cache.
+                self.cache.clear();
                 outbox::remove_for_tokens(self.conn, tokens)?;
                 tasks::drop_callbacks(self.conn, tokens)
             }
             WriteOp::SaveTask {
                 record, rows, told, ..
             } => {
-                tasks::save(self.conn, record)?;
-                self.insert_callbacks(told)?;
-                if let Some(touched) = self.touched.get_mut(&record.id) {
-                    touched.is_final = record.state.is_final();
-                }
-                if rows.is_empty() {
-                    if record.state.is_final() {
-                        self.tails.forget(record.id);
-                    }
-                    return Ok(());
-                }
-                self.extend(record.id, rows)?.is_final = record.state.is_final();
-                Ok(())
+                self.changes_of(record.id).record = Some(record);
+                self.extend(record.id, rows, told)
             }
-            WriteOp::Append { task, rows, told } => {
-                self.extend(*task, rows)?;
-                self.insert_callbacks(told)
-            }
+            WriteOp::Append { task, rows, told } => self.extend(*task, rows, told),
         }
     }
 
-    fn insert_callbacks(&self, told: &[NewCallback]) -> Result<(), DatabaseError> {
-        told.iter()
-            .try_for_each(|callback| outbox::insert(self.conn, callback))
+    fn changes_of(&mut self, task: TaskId) -> &mut TaskChanges<'a> {
+        self.changes.entry(task).or_insert_with(|| TaskChanges {
+            known: self.cache.take(task),
+            record: None,
+            grown: 0,
+            callbacks: Vec::new(),
+        })
     }
 
-    fn extend(&mut self, task: TaskId, rows: &[LogRow]) -> Result<&mut LogChanges, DatabaseError> {
-        let touched = match self.touched.entry(task) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let tail = match self.tails.take(task) {
-                    Some(tail) => tail,
-                    None => LogTail::load(self.conn, task)?,
-                };
-                entry.insert(LogChanges {
-                    tail,
-                    grown: 0,
-                    is_final: false,
-                })
-            }
-        };
+    fn extend(
+        &mut self,
+        task: TaskId,
+        rows: &[LogRow],
+        told: &'a [NewCallback],
+    ) -> Result<(), DatabaseError> {
+        let conn = self.conn;
+        let changes = self.changes_of(task);
+        changes.callbacks.extend(told);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let tail = changes.tail(conn, task, rows)?;
+        let mut grown = 0;
         for row in rows {
-            touched.grown += touched.tail.push(self.conn, task, row)?;
+            grown += tail.push(conn, task, row)?;
         }
-        Ok(touched)
+        changes.grown += grown;
+        Ok(())
     }
 
-    fn finish(self) -> Result<i64, DatabaseError> {
-        let mut update = self.conn.prepare_cached(
-            "UPDATE tasks SET log_end = max(log_end, ?), bytes = bytes + ? WHERE id = ?",
-        )?;
-        let mut all = 0;
-        for (task, mut touched) in self.touched {
-            let grown = touched.grown + touched.tail.flush(self.conn, task)?;
-            let end = signed(touched.tail.end());
-            if update.execute((end, grown, task.to_string()))? == 0 {
-                return Err(DatabaseError::NoTask(task));
-            }
-            all += grown;
-            if !touched.is_final {
-                self.tails.put(task, touched.tail);
+    /// Writes the pending changes to the table of tasks and their callbacks.
+    fn write_tasks(&mut self) -> Result<(), DatabaseError> {
+        for (task, changes) in std::mem::take(&mut self.changes) {
+            let is_final = changes.record.is_some_and(|record| record.state.is_final());
+            let (grown, known) = changes.write(self.conn, task)?;
+            self.grown += grown;
+            if !is_final {
+                self.cache.put(task, known);
             }
         }
-        Ok(all)
+        Ok(())
     }
 }

@@ -3,15 +3,19 @@
 //! beside the database, see [`secrets`].
 //!
 //! The path of a write: [`SqliteStore`] puts the write into `queue.rs`. The thread of `writer.rs` takes all
-//! waiting writes as one batch, `batch.rs` executes the batch (`tail.rs` joins text), and after the commit
-//! each caller gets its [`Receipt`]. A read goes to the thread of `reader.rs`, which has a connection of its
-//! own.
+//! waiting writes as one batch, `batch.rs` executes the batch (`tail.rs` joins text, `cache.rs` saves reads), and
+//! after the commit each caller gets its [`Receipt`]. A read goes to one of the threads of `reader.rs`, which
+//! have connections of their own: one for reads by a key, one for lists.
 
 mod agents;
 mod backup;
 mod batch;
+mod cache;
 mod check;
+mod checkpoint;
 mod column;
+#[cfg(test)]
+mod commit_hook;
 mod error;
 mod log;
 mod open;
@@ -55,7 +59,7 @@ use crate::{
     batch::{QueuedWrite, WriteOp},
     open::{DirLock, OpenDataDir},
     queue::{WriteQueue, WriterJob},
-    reader::{ReadRequest, ReaderHandle},
+    reader::{ReadRequest, Readers},
     trim::Trim,
     writer::WriterStartError,
 };
@@ -66,7 +70,7 @@ use crate::{
 pub struct SqliteStore {
     data_dir: PathBuf,
     queue: Arc<WriteQueue>,
-    reader: ReaderHandle,
+    readers: Readers,
     /// The writer thread and the directory lock; `None` after [`SqliteStore::close`].
     running: Mutex<Option<RunningWriter>>,
 }
@@ -95,7 +99,7 @@ impl SqliteStore {
             source,
         };
         let queue = Arc::new(WriteQueue::default());
-        let reader = ReaderHandle::start(opened.reader, queue.clone()).map_err(no_thread)?;
+        let readers = Readers::start(opened.readers, &queue).map_err(no_thread)?;
         let writer = writer::start(opened.writer, queue.clone()).map_err(|error| match error {
             WriterStartError::Sqlite(error) => sqlite(error),
             WriterStartError::Thread(error) => no_thread(error),
@@ -107,7 +111,7 @@ impl SqliteStore {
         Ok(Self {
             data_dir: data_dir.to_owned(),
             queue,
-            reader,
+            readers,
             running,
         })
     }
@@ -120,7 +124,7 @@ impl SqliteStore {
         backup_file(&self.data_dir, to)
     }
 
-    /// Executes all queued writes, answers all queued reads, and ends both threads. Blocks until the threads
+    /// Executes all queued writes, answers all queued reads, and ends all threads. Blocks until the threads
     /// have ended. Later requests fail with
     /// [`StoreError::Closed`](jackfield_core::store::StoreError::Closed); a running trim is aborted.
     pub fn close(&self) {
@@ -130,7 +134,7 @@ impl SqliteStore {
             return;
         };
         // The writer's connection closes last, because the last connection removes the write-ahead log.
-        self.reader.close();
+        self.readers.close();
         self.queue.close();
         if writer.join().is_err() {
             tracing::error!("the store's writer had panicked");
@@ -158,7 +162,7 @@ impl Store for SqliteStore {
 
     fn load_agents(&self) -> Receipt<Vec<AgentRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Agents(reply));
+        self.readers.request(ReadRequest::Agents(reply));
         receipt
     }
 
@@ -172,7 +176,7 @@ impl Store for SqliteStore {
 
     fn load_records(&self, door: &str) -> Receipt<Vec<DoorRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader
+        self.readers
             .request(ReadRequest::Records(door.to_owned(), reply));
         receipt
     }
@@ -187,7 +191,7 @@ impl Store for SqliteStore {
 
     fn load_tokens(&self) -> Receipt<Vec<TokenRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Tokens(reply));
+        self.readers.request(ReadRequest::Tokens(reply));
         receipt
     }
 
@@ -207,7 +211,7 @@ impl Store for SqliteStore {
 
     fn read_turn(&self, record: TaskRecord) -> Receipt<Reopened> {
         let (reply, receipt) = Receipt::pair();
-        self.reader
+        self.readers
             .request(ReadRequest::Turn(Box::new(record), reply));
         receipt
     }
@@ -237,25 +241,25 @@ impl Store for SqliteStore {
 
     fn find_task(&self, id: TaskId) -> Receipt<Option<TaskRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Task(id, reply));
+        self.readers.request(ReadRequest::Task(id, reply));
         receipt
     }
 
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Tasks(filter, reply));
+        self.readers.request(ReadRequest::Tasks(filter, reply));
         receipt
     }
 
     fn count_tasks(&self, filter: TaskFilter) -> Receipt<usize> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::CountTasks(filter, reply));
+        self.readers.request(ReadRequest::CountTasks(filter, reply));
         receipt
     }
 
     fn read_log(&self, task: TaskId, from: u64, max: usize) -> Receipt<Vec<LogRow>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Log {
+        self.readers.request(ReadRequest::Log {
             task,
             from,
             max,
@@ -273,14 +277,15 @@ impl Store for SqliteStore {
 
     fn due_callbacks(&self, now: Timestamp, limit: usize) -> Receipt<Vec<OutboxRow>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader
+        self.readers
             .request(ReadRequest::DueCallbacks { now, limit, reply });
         receipt
     }
 
     fn next_callback(&self, after: Timestamp) -> Receipt<Option<Timestamp>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::NextCallback(after, reply));
+        self.readers
+            .request(ReadRequest::NextCallback(after, reply));
         receipt
     }
 
@@ -291,13 +296,13 @@ impl Store for SqliteStore {
 
     fn callback_reply(&self, id: CallbackId) -> Receipt<Vec<LogItem>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::CallbackReply(id, reply));
+        self.readers.request(ReadRequest::CallbackReply(id, reply));
         receipt
     }
 
     fn list_callbacks(&self, filter: CallbackFilter) -> Receipt<Vec<OutboxRow>> {
         let (reply, receipt) = Receipt::pair();
-        self.reader.request(ReadRequest::Callbacks(filter, reply));
+        self.readers.request(ReadRequest::Callbacks(filter, reply));
         receipt
     }
 

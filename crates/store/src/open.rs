@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{backup::BackupError, schema};
+use crate::{backup::BackupError, reader::ReaderConnections, schema};
 
 /// Name of the database file in the data directory.
 const DATABASE: &str = "jackfield.db";
@@ -307,7 +307,7 @@ pub(crate) struct OpenDataDir {
     pub(crate) lock: DirLock,
     pub(crate) path: PathBuf,
     pub(crate) writer: Connection,
-    pub(crate) reader: Connection,
+    pub(crate) readers: ReaderConnections,
 }
 
 /// Opens a data directory: creates missing files, takes the [`DirLock`] and migrates the database.
@@ -323,14 +323,20 @@ pub(crate) fn open(data_dir: &Path) -> Result<OpenDataDir, StoreOpenError> {
         source,
     })?;
     let writer = connect_writer(&path)?;
-    let reader = connect_reader(&path).map_err(|source| StoreOpenError::Sqlite {
-        path: path.clone(),
-        source,
-    })?;
+    let reader = || {
+        connect_reader(&path).map_err(|source| StoreOpenError::Sqlite {
+            path: path.clone(),
+            source,
+        })
+    };
+    let readers = ReaderConnections {
+        by_key: reader()?,
+        lists: reader()?,
+    };
     Ok(OpenDataDir {
         lock,
         path,
         writer,
-        reader,
+        readers,
     })
 }

@@ -12,6 +12,8 @@ use jackfield_model::TaskId;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
+#[cfg(test)]
+use crate::commit_hook::CommitHook;
 use crate::{
     batch::{QueuedWrite, WriteOp},
     trim::Trim,
@@ -163,6 +165,9 @@ pub(crate) struct WriteQueue {
     work: Condvar,
     /// Wakes readers that wait for a ticket.
     progress: Condvar,
+    /// Fault points of the writer.
+    #[cfg(test)]
+    pub(crate) commit_hook: CommitHook,
 }
 
 impl WriteQueue {

@@ -1,4 +1,8 @@
-//! The thread that reads, on a connection of its own, so that reads do not wait behind batches.
+//! The threads that read, on connections of their own, so that reads do not wait behind batches.
+//!
+//! There are two lanes, each with one thread and one connection. Reads by a key, such as a page of a log, take a bounded
+//! time; whoever follows a task waits for them. Lists may look at every task, and go through the other lane, so that
+//! they hold up nobody but other lists. A pool would not do: as many lists as it has threads hold up all other reads.
 //!
 //! A read sees all writes queued before it. The read carries the last ticket at the time of its request and
 //! waits until the writer has completed this ticket. The request makes the waiting writes urgent, so that the
@@ -33,7 +37,7 @@ use crate::{
     records, tasks, tokens,
 };
 
-/// Maximum number of waiting reads. A caller waits for each read, and each answer is bounded by itself.
+/// Maximum number of waiting reads in each lane. A caller waits for each read, and each answer is bounded by itself.
 const MAX_READS: usize = 1 << 14;
 
 /// A read operation with the sender of its result.
@@ -63,6 +67,23 @@ pub(crate) enum ReadRequest {
 }
 
 impl ReadRequest {
+    /// Returns whether the read may look at any number of rows.
+    fn is_list(&self) -> bool {
+        match self {
+            // A key belongs to few tasks, and has an index. A call with a key waits for this list.
+            Self::Tasks(filter, _) => filter.once.is_none(),
+            Self::Agents(_)
+            | Self::Records(..)
+            | Self::Tokens(_)
+            | Self::CountTasks(..)
+            | Self::Callbacks(..)
+            // These look at all callbacks that are pending.
+            | Self::DueCallbacks { .. }
+            | Self::NextCallback(..) => true,
+            Self::Task(..) | Self::Turn(..) | Self::Log { .. } | Self::CallbackReply(..) => false,
+        }
+    }
+
     fn answer(self, conn: &Connection) {
         match self {
             Self::Agents(reply) => send(reply, || agents::load(conn)),
@@ -119,22 +140,67 @@ fn send<T>(reply: ReplySender<T>, read: impl FnOnce() -> Result<T, DatabaseError
     drop(reply.send(result));
 }
 
-/// The store's handle to the reading thread.
+/// The connections of the reading threads.
 #[derive(Debug)]
-pub(crate) struct ReaderHandle {
+pub(crate) struct ReaderConnections {
+    pub(crate) by_key: Connection,
+    pub(crate) lists: Connection,
+}
+
+/// The store's handle to the reading threads.
+#[derive(Debug)]
+pub(crate) struct Readers {
+    by_key: ReadLane,
+    lists: ReadLane,
+}
+
+impl Readers {
+    /// Starts the reading threads.
+    pub(crate) fn start(
+        connections: ReaderConnections,
+        queue: &Arc<WriteQueue>,
+    ) -> io::Result<Self> {
+        let ReaderConnections { by_key, lists } = connections;
+        Ok(Self {
+            by_key: ReadLane::start("store-reader", by_key, queue.clone())?,
+            lists: ReadLane::start("store-lists", lists, queue.clone())?,
+        })
+    }
+
+    /// Queues a [`ReadRequest`], or refuses the read at once.
+    pub(crate) fn request(&self, read: ReadRequest) {
+        if read.is_list() {
+            self.lists.request(read);
+        } else {
+            self.by_key.request(read);
+        }
+    }
+
+    /// Answers all queued reads, and ends the threads.
+    pub(crate) fn close(&self) {
+        self.by_key.close();
+        self.lists.close();
+    }
+}
+
+/// A read with its ticket. Boxed, since the channel allocates room for [`MAX_READS`] of them when it is made.
+type QueuedRead = (u64, Box<ReadRequest>);
+
+/// A reading thread, and its queue.
+#[derive(Debug)]
+struct ReadLane {
     queue: Arc<WriteQueue>,
-    /// Channel to the thread; `None` after [`ReaderHandle::close`].
-    reads: Mutex<Option<SyncSender<(u64, ReadRequest)>>>,
+    /// Channel to the thread; `None` after [`ReadLane::close`].
+    reads: Mutex<Option<SyncSender<QueuedRead>>>,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
-impl ReaderHandle {
-    /// Starts the reading thread.
-    pub(crate) fn start(conn: Connection, queue: Arc<WriteQueue>) -> io::Result<Self> {
+impl ReadLane {
+    fn start(name: &str, conn: Connection, queue: Arc<WriteQueue>) -> io::Result<Self> {
         let (tx, rx) = sync_channel(MAX_READS);
         let theirs = queue.clone();
         let thread = thread::Builder::new()
-            .name("store-reader".to_owned())
+            .name(name.to_owned())
             .spawn(move || run(&conn, &theirs, &rx))?;
         Ok(Self {
             queue,
@@ -143,14 +209,13 @@ impl ReaderHandle {
         })
     }
 
-    /// Queues a [`ReadRequest`], or refuses the read at once.
-    pub(crate) fn request(&self, read: ReadRequest) {
+    fn request(&self, read: ReadRequest) {
         let ticket = self.queue.make_urgent();
         let reads = self.reads.lock();
         let Some(tx) = &*reads else {
             return read.refuse(StoreError::Closed);
         };
-        match tx.try_send((ticket, read)) {
+        match tx.try_send((ticket, Box::new(read))) {
             Ok(()) => {}
             Err(TrySendError::Full((_, read))) => {
                 read.refuse(StoreError::Failed(format!(
@@ -161,8 +226,7 @@ impl ReaderHandle {
         }
     }
 
-    /// Answers all queued reads, and ends the thread.
-    pub(crate) fn close(&self) {
+    fn close(&self) {
         drop(self.reads.lock().take());
         if let Some(thread) = self.thread.lock().take()
             && thread.join().is_err()
@@ -172,7 +236,7 @@ impl ReaderHandle {
     }
 }
 
-fn run(conn: &Connection, queue: &WriteQueue, reads: &Receiver<(u64, ReadRequest)>) {
+fn run(conn: &Connection, queue: &WriteQueue, reads: &Receiver<QueuedRead>) {
     while let Ok((ticket, read)) = reads.recv() {
         if queue.wait_until_completed(ticket) {
             read.answer(conn)

@@ -1,8 +1,4 @@
-//! Tails of logs: the position of the next row, and the last row while more text may be joined to it. The
-//! tails of recently written tasks are cached in memory, so that an append needs no read; an evicted tail is
-//! read again.
-
-use std::collections::HashMap;
+//! Tails of logs: the position of the next row, and the last row while more text may be joined to it.
 
 use jackfield_core::store::{LogItem, LogRow};
 use jackfield_model::{Chunk, Event, TaskId};
@@ -19,10 +15,6 @@ const ROW_BYTES: usize = 16 << 10;
 /// A row that grows word by word to 16 KiB would cost five times the disk writes of a row that grows to 1
 /// KiB. A new row per batch would cost the same, by its pages of the index.
 const GROWN_BYTES: usize = 1 << 10;
-/// Size of each of the two cache generations, in bytes: see [`TailCache`].
-const GENERATION_BYTES: usize = 4 << 20;
-/// Weight of a tail besides its text.
-const TAIL_OVERHEAD: usize = 256;
 
 /// A row of text that may grow.
 #[derive(Debug)]
@@ -45,8 +37,8 @@ impl GrowingRow {
     }
 }
 
-/// The tail of a task's log.
-#[derive(Debug)]
+/// The tail of a task's log; empty by default.
+#[derive(Debug, Default)]
 pub(crate) struct LogTail {
     end: u64,
     last: Option<GrowingRow>,
@@ -61,7 +53,7 @@ impl LogTail {
                 conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)")?;
             let exists = exists.query_row([task.to_string()], |row| row.get(0))?;
             return if exists {
-                Ok(Self { end: 0, last: None })
+                Ok(Self::default())
             } else {
                 Err(DatabaseError::NoTask(task))
             };
@@ -84,8 +76,9 @@ impl LogTail {
         self.end
     }
 
-    fn weight(&self) -> usize {
-        TAIL_OVERHEAD + self.last.as_ref().map_or(0, |last| last.chunk.text.len())
+    /// Returns the size of the text that the tail holds.
+    pub(crate) fn text_len(&self) -> usize {
+        self.last.as_ref().map_or(0, |last| last.chunk.text.len())
     }
 
     /// Adds a [`LogRow`], joined to the last row where possible. Returns the growth of the log's bodies on
@@ -149,47 +142,4 @@ impl LogTail {
 /// row could not represent.
 fn can_grow(chunk: &Chunk) -> bool {
     !chunk.text.is_empty() && chunk.text.len() < ROW_BYTES && chunk.can_merge(chunk)
-}
-
-/// Cache of the tails of recently written tasks, in two generations. When the young generation is full, it
-/// replaces the old generation, and tails not used since are evicted.
-#[derive(Debug, Default)]
-pub(crate) struct TailCache {
-    young: HashMap<TaskId, LogTail>,
-    old: HashMap<TaskId, LogTail>,
-    /// Weight of the young generation.
-    bytes: usize,
-}
-
-impl TailCache {
-    /// Takes the tail of a task out of the cache, if present.
-    pub(crate) fn take(&mut self, task: TaskId) -> Option<LogTail> {
-        match self.young.remove(&task) {
-            Some(tail) => {
-                self.bytes -= tail.weight();
-                Some(tail)
-            }
-            None => self.old.remove(&task),
-        }
-    }
-
-    /// Puts a flushed [`LogTail`] into the cache.
-    pub(crate) fn put(&mut self, task: TaskId, tail: LogTail) {
-        self.bytes += tail.weight();
-        self.young.insert(task, tail);
-        if self.bytes > GENERATION_BYTES {
-            self.old = std::mem::take(&mut self.young);
-            self.bytes = 0;
-        }
-    }
-
-    /// Removes the tail of a task from the cache.
-    pub(crate) fn forget(&mut self, task: TaskId) {
-        drop(self.take(task));
-    }
-
-    /// Clears the cache, because the tails of a rolled-back transaction are not on disk.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
 }

@@ -26,8 +26,8 @@ use crate::{
 /// Inserts a task, unless it exists.
 pub(crate) const INSERT: &str = "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
                         created_at, updated_at, wait_until, failure, failure_text, callback, unread, followers,
-                        once_key, once_digest, parent, handle, context, token, sent_at, failure_cause)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                        once_key, once_digest, parent, handle, context, token, sent_at, failure_cause, cancelling, bytes)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO NOTHING";
 
 /// Updates the columns that change in every turn. Besides `state` and `updated_at` none of them is in an index: SQLite
@@ -35,7 +35,8 @@ pub(crate) const INSERT: &str = "INSERT INTO tasks (id, call, principal, caller,
 pub(crate) const UPDATE: &str = "UPDATE tasks SET
         call = ?, caller = ?, door = ?, state = ?, sent = ?, epoch = ?, log_end = max(log_end, ?),
         created_at = ?, updated_at = ?, wait_until = ?, failure = ?, failure_text = ?, unread = ?,
-        once_digest = ?, parent = ?, handle = ?, context = ?, token = ?, sent_at = ?, failure_cause = ?
+        once_digest = ?, parent = ?, handle = ?, context = ?, token = ?, sent_at = ?, failure_cause = ?,
+        cancelling = ?, bytes = bytes + ?
      WHERE id = ?";
 
 /// Updates the columns by which a task is found, if one of them differs. Most saves change none.
@@ -45,18 +46,107 @@ pub(crate) const UPDATE_IDENTITY: &str = "UPDATE tasks SET
         AND (principal, agent, session, request, once_key, callback, followers)
             IS NOT (?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
-/// Inserts or updates a [`TaskRecord`]. The end of the log never decreases, even if the record was created
-/// before the last append.
-pub(crate) fn save(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
-    if !insert(conn, task)? {
-        update(conn, task)?;
-        update_identity(conn, task)?;
+/// What a batch adds to the log of a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogGrowth {
+    /// End position of the log; 0 if the batch adds no row.
+    pub(crate) end: u64,
+    /// Growth of the bodies in bytes.
+    pub(crate) bytes: i64,
+}
+
+/// The columns of a task that [`UPDATE_IDENTITY`] writes. Most have an index.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TaskIdentity {
+    principal: String,
+    agent: AgentId,
+    session: SessionId,
+    request: RequestId,
+    once_key: Option<String>,
+    callback: Option<Callback>,
+    followers: Vec<Follower>,
+}
+
+impl TaskIdentity {
+    fn of(task: &TaskRecord) -> Self {
+        Self {
+            principal: task.principal.clone(),
+            agent: task.agent.clone(),
+            session: task.session.clone(),
+            request: task.request.clone(),
+            once_key: task.once.as_ref().map(|once| once.key.clone()),
+            callback: task.callback.clone(),
+            followers: task.followers.clone(),
+        }
     }
-    Ok(())
+
+    /// Returns the size of the texts of callers, which may be long.
+    pub(crate) fn text_len(&self) -> usize {
+        let of_callback = |callback: &Callback| {
+            let data = callback.data.as_ref().map_or(0, |data| data.get().len());
+            callback.url.len() + callback.kind.len() + data
+        };
+        let of_follower = |follower: &Follower| {
+            size_of::<Follower>() + follower.id.len() + of_callback(&follower.callback)
+        };
+        self.principal.len()
+            + self.session.as_str().len()
+            + self.request.as_str().len()
+            + self.once_key.as_ref().map_or(0, String::len)
+            + self.callback.as_ref().map_or(0, of_callback)
+            + self.followers.iter().map(of_follower).sum::<usize>()
+    }
+
+    fn callback_text(&self) -> Result<Option<String>, DatabaseError> {
+        let callback = self.callback.as_ref().map(serde_json::to_string);
+        Ok(callback.transpose()?)
+    }
+
+    fn followers_text(&self) -> Result<Option<String>, DatabaseError> {
+        let followers =
+            (!self.followers.is_empty()).then(|| serde_json::to_string(&self.followers));
+        Ok(followers.transpose()?)
+    }
+}
+
+/// Inserts or updates a [`TaskRecord`], and returns its identity. `known` is the identity that the database has, if
+/// the writer knows it. The end of the log never decreases, even if the record was created before the last
+/// append.
+pub(crate) fn save(
+    conn: &Connection,
+    task: &TaskRecord,
+    log: LogGrowth,
+    known: Option<&TaskIdentity>,
+) -> Result<TaskIdentity, DatabaseError> {
+    let identity = TaskIdentity::of(task);
+    let is_inserted = known.is_none() && insert(conn, task, &identity, log)?;
+    if !is_inserted {
+        update(conn, task, log)?;
+        if known != Some(&identity) {
+            update_identity(conn, task.id, &identity)?;
+        }
+    }
+    Ok(identity)
+}
+
+/// Counts what a batch added to the log of a task whose record stays as it is.
+pub(crate) fn extend(conn: &Connection, task: TaskId, log: LogGrowth) -> Result<(), DatabaseError> {
+    let mut statement = conn.prepare_cached(
+        "UPDATE tasks SET log_end = max(log_end, ?), bytes = bytes + ? WHERE id = ?",
+    )?;
+    match statement.execute((signed(log.end), log.bytes, task.to_string()))? {
+        0 => Err(DatabaseError::NoTask(task)),
+        _ => Ok(()),
+    }
 }
 
 /// Inserts a [`TaskRecord`]. Returns false if the task exists; it is unchanged then.
-fn insert(conn: &Connection, task: &TaskRecord) -> Result<bool, DatabaseError> {
+fn insert(
+    conn: &Connection,
+    task: &TaskRecord,
+    identity: &TaskIdentity,
+    log: LogGrowth,
+) -> Result<bool, DatabaseError> {
     let mut statement = conn.prepare_cached(INSERT)?;
     let once = task.once.as_ref();
     let failure = task.failure.as_ref();
@@ -72,15 +162,15 @@ fn insert(conn: &Connection, task: &TaskRecord) -> Result<bool, DatabaseError> {
         state_name(task.state, task.needs_auth),
         task.sent,
         task.epoch,
-        signed(task.log_end),
+        signed(task.log_end.max(log.end)),
         time_text(task.created_at),
         time_text(task.updated_at),
         task.wait_until.map(time_text),
         failure.map(|failure| failure.reason.name()),
         failure.map(|failure| failure.text.as_ref()),
-        callback_text(task)?,
+        identity.callback_text()?,
         task.unread.map(millis),
-        followers_text(task)?,
+        identity.followers_text()?,
         once.map(|once| &once.key),
         once.map(|once| once.digest),
         task.parent.map(|parent| parent.to_string()),
@@ -89,11 +179,13 @@ fn insert(conn: &Connection, task: &TaskRecord) -> Result<bool, DatabaseError> {
         task.token.map(|token| token.to_string()),
         task.sent_at.map(time_text),
         failure.and_then(|failure| failure.cause).map(Cause::name),
+        task.cancelling,
+        log.bytes,
     ])?;
     Ok(inserted > 0)
 }
 
-fn update(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
+fn update(conn: &Connection, task: &TaskRecord, log: LogGrowth) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached(UPDATE)?;
     let failure = task.failure.as_ref();
     statement.execute(rusqlite::params![
@@ -103,7 +195,7 @@ fn update(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
         state_name(task.state, task.needs_auth),
         task.sent,
         task.epoch,
-        signed(task.log_end),
+        signed(task.log_end.max(log.end)),
         time_text(task.created_at),
         time_text(task.updated_at),
         task.wait_until.map(time_text),
@@ -117,34 +209,30 @@ fn update(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
         task.token.map(|token| token.to_string()),
         task.sent_at.map(time_text),
         failure.and_then(|failure| failure.cause).map(Cause::name),
+        task.cancelling,
+        log.bytes,
         task.id.to_string(),
     ])?;
     Ok(())
 }
 
-fn update_identity(conn: &Connection, task: &TaskRecord) -> Result<(), DatabaseError> {
+fn update_identity(
+    conn: &Connection,
+    task: TaskId,
+    identity: &TaskIdentity,
+) -> Result<(), DatabaseError> {
     let mut statement = conn.prepare_cached(UPDATE_IDENTITY)?;
     statement.execute(rusqlite::params![
-        task.id.to_string(),
-        &task.principal,
-        task.agent.as_str(),
-        task.session.as_str(),
-        task.request.as_str(),
-        task.once.as_ref().map(|once| &once.key),
-        callback_text(task)?,
-        followers_text(task)?,
+        task.to_string(),
+        &identity.principal,
+        identity.agent.as_str(),
+        identity.session.as_str(),
+        identity.request.as_str(),
+        &identity.once_key,
+        identity.callback_text()?,
+        identity.followers_text()?,
     ])?;
     Ok(())
-}
-
-fn callback_text(task: &TaskRecord) -> Result<Option<String>, DatabaseError> {
-    let callback = task.callback.as_ref().map(serde_json::to_string);
-    Ok(callback.transpose()?)
-}
-
-fn followers_text(task: &TaskRecord) -> Result<Option<String>, DatabaseError> {
-    let followers = (!task.followers.is_empty()).then(|| serde_json::to_string(&task.followers));
-    Ok(followers.transpose()?)
 }
 
 fn context_text(task: &TaskRecord) -> Result<Option<String>, DatabaseError> {
@@ -391,6 +479,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         needs_auth: row.get_ref("state")?.as_str()? == AUTH_REQUIRED,
         sent: row.get("sent")?,
         sent_at: optional_time(row, "sent_at")?,
+        cancelling: row.get("cancelling")?,
         handle: optional_json(row, "handle")?,
         epoch: row.get("epoch")?,
         log_end: unsigned(row, "log_end")?,

@@ -1,6 +1,11 @@
-//! What only the inside of the store can be made to do: its lock file, and a disk without room.
+//! What only the inside of the store can be made to do: its lock file, a disk without room, a kill at a chosen commit,
+//! a list that takes long, and a checkpoint.
 
+mod checkpoints;
 mod full_disk;
+mod killed;
+mod many_finished;
+mod slow_list;
 
 use std::fs;
 

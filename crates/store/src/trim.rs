@@ -17,10 +17,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::{
+    cache::TaskCache,
     column::{signed, size, time_text, unsigned},
     error::DatabaseError,
     queue::ReplySender,
-    tail::TailCache,
 };
 
 /// Bytes of logs that a slice removes: a few milliseconds of work.
@@ -118,11 +118,17 @@ impl Trim {
         drop(self.reply.send(result.map(|()| self.removed)));
     }
 
-    /// Removes a slice, within the caller's transaction. `total` is the current size of all logs.
+    /// Returns whether logs of this size need not be trimmed.
+    pub(crate) fn has_room_for(&self, size: i64) -> bool {
+        size <= self.total
+    }
+
+    /// Removes a slice, within the caller's transaction. `total` is the current size of all logs, or larger if there is
+    /// [room for it](Self::has_room_for).
     pub(crate) fn slice(
         &mut self,
         conn: &Connection,
-        tails: &mut TailCache,
+        cache: &mut TaskCache,
         total: i64,
     ) -> Result<TrimSlice, DatabaseError> {
         let mut rows = 0;
@@ -136,7 +142,7 @@ impl Trim {
                 more = false;
                 break;
             };
-            tails.forget(id);
+            cache.forget(id);
             let removed = remove_rows(conn, id, SLICE_ROWS - rows, SLICE_BYTES - freed)?;
             rows += removed.rows + 1;
             let mut bytes = removed.bytes;
@@ -306,6 +312,19 @@ fn unfinished_bytes(conn: &Connection) -> Result<i64, DatabaseError> {
          WHERE state IN ('submitted', 'working', 'input_required', 'auth_required')",
     )?;
     Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+/// Returns the size of all logs. Reads every task.
+pub(crate) fn sum_of_logs(conn: &Connection) -> Result<i64, DatabaseError> {
+    let sql = "SELECT coalesce(sum(bytes), 0) FROM tasks";
+    Ok(conn.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// Returns the size of the database without its free pages. It has all logs, and is never smaller than they are.
+pub(crate) fn database_size(conn: &Connection) -> Result<i64, DatabaseError> {
+    let pragma = |name| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let pages = pragma("page_count")? - pragma("freelist_count")?;
+    Ok(pages * pragma("page_size")?)
 }
 
 struct RemovedRows {

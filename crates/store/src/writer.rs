@@ -1,5 +1,5 @@
 //! The single thread that writes. It commits waiting writes in batches, and sends receipts only after the
-//! commit. Between batches it trims, a slice at a time.
+//! commit. Between batches it trims, a slice at a time, and makes checkpoints.
 
 use std::{collections::VecDeque, io, sync::Arc, thread};
 
@@ -7,23 +7,27 @@ use jackfield_core::store::{StoreError, TaskRecord};
 use jiff::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 
+#[cfg(test)]
+use crate::commit_hook::CommitPoint;
 use crate::{
     batch::{self, QueuedWrite, WriteOp},
+    cache::TaskCache,
+    checkpoint::Checkpoints,
     error::DatabaseError,
     outbox,
     queue::{WriteQueue, WriterJob, WriterWork},
-    tail::TailCache,
     tasks,
-    trim::Trim,
+    trim::{self, Trim},
 };
 
 #[derive(Debug)]
 struct WriterThread {
     conn: Connection,
     queue: Arc<WriteQueue>,
-    tails: TailCache,
-    /// Size of all logs together, in bytes.
-    total: i64,
+    cache: TaskCache,
+    /// Size of all logs together, in bytes; `None` until a trim needs it. See [`WriterThread::measure`].
+    total: Option<i64>,
+    checkpoints: Checkpoints,
     /// Trims to do; the first is in progress.
     trims: VecDeque<Trim>,
     /// Whether commits wait for the disk, as last set; `None` at first.
@@ -34,17 +38,16 @@ struct WriterThread {
 
 /// Starts the writer thread, which ends when the [`WriteQueue`] is closed and empty.
 pub(crate) fn start(
-    conn: Connection,
+    mut conn: Connection,
     queue: Arc<WriteQueue>,
 ) -> Result<thread::JoinHandle<()>, WriterStartError> {
-    let total = conn.query_row("SELECT coalesce(sum(bytes), 0) FROM tasks", [], |row| {
-        row.get(0)
-    })?;
+    let checkpoints = Checkpoints::take_over(&mut conn)?;
     let writer = WriterThread {
         conn,
         queue,
-        tails: TailCache::default(),
-        total,
+        cache: TaskCache::default(),
+        total: None,
+        checkpoints,
         trims: VecDeque::new(),
         synced: None,
         failing: false,
@@ -103,6 +106,7 @@ impl WriterThread {
                 WriterWork::Closed => return,
             }
             self.trim_a_slice();
+            self.checkpoint_if_due();
         }
     }
 
@@ -133,10 +137,10 @@ impl WriterThread {
         ops: impl IntoIterator<Item = &'a WriteOp> + Clone,
     ) -> Result<(), DatabaseError> {
         let sync = ops.clone().into_iter().any(WriteOp::is_durable);
-        let result = self.transact(sync, |conn, tails| batch::apply(conn, tails, ops));
+        let result = self.transact(sync, |conn, cache| batch::apply(conn, cache, ops));
         match result {
-            Ok(grown) => self.total += grown,
-            Err(_) => self.tails.clear(),
+            Ok(grown) => self.total = self.total.map(|total| total + grown),
+            Err(_) => self.cache.clear(),
         }
         result.map(drop)
     }
@@ -145,7 +149,7 @@ impl WriterThread {
     fn transact<T>(
         &mut self,
         sync: bool,
-        work: impl FnOnce(&Connection, &mut TailCache) -> Result<T, DatabaseError>,
+        work: impl FnOnce(&Connection, &mut TaskCache) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
         if self.synced != Some(sync) {
             // The pragma cannot change within a transaction.
@@ -156,13 +160,17 @@ impl WriterThread {
         let tx = self
             .conn
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let result = work(&tx, &mut self.tails)?;
+        let result = work(&tx, &mut self.cache)?;
+        #[cfg(test)]
+        self.queue.commit_hook.reach(CommitPoint::Before);
         tx.commit()?;
+        #[cfg(test)]
+        self.queue.commit_hook.reach(CommitPoint::After);
         Ok(result)
     }
 
     fn reopen(&mut self) -> Result<Vec<TaskRecord>, DatabaseError> {
-        self.tails.clear();
+        self.cache.clear();
         self.transact(true, |conn, _| tasks::reopen(conn))
     }
 
@@ -170,11 +178,12 @@ impl WriterThread {
         let Some(mut trim) = self.trims.pop_front() else {
             return;
         };
-        let total = self.total;
-        let result = self.transact(false, |conn, tails| trim.slice(conn, tails, total));
+        let result = self.measure(&trim);
+        let result = result
+            .and_then(|total| self.transact(false, |conn, cache| trim.slice(conn, cache, total)));
         match self.report(result) {
             Ok(slice) => {
-                self.total -= slice.freed;
+                self.total = self.total.map(|total| total - slice.freed);
                 if slice.done {
                     trim.finish(Ok(()))
                 } else {
@@ -182,6 +191,30 @@ impl WriterThread {
                 }
             }
             Err(error) => trim.finish(Err(error)),
+        }
+    }
+
+    /// Returns the size of all logs, or any larger number that is within the limit of the trim. The sum is over all
+    /// tasks, finished ones too. It is made once, and only if the database itself is larger than the limit: a hub with
+    /// many finished tasks starts as quickly as an empty one.
+    fn measure(&mut self, trim: &Trim) -> Result<i64, DatabaseError> {
+        if let Some(total) = self.total {
+            return Ok(total);
+        }
+        let size = trim::database_size(&self.conn)?;
+        if trim.has_room_for(size) {
+            return Ok(size);
+        }
+        let total = trim::sum_of_logs(&self.conn)?;
+        self.total = Some(total);
+        Ok(total)
+    }
+
+    fn checkpoint_if_due(&mut self) {
+        if self.checkpoints.is_due() {
+            #[cfg(test)]
+            self.queue.commit_hook.reach(CommitPoint::Checkpoint);
+            self.checkpoints.run(&self.conn);
         }
     }
 

@@ -38,8 +38,8 @@ impl CallerHandle {
     }
 
     /// Sets who is woken when there is something to read.
-    pub fn listen(&self, rope: ReadyHandle) {
-        self.call.reply.listen(rope);
+    pub fn listen(&self, ready_handle: ReadyHandle) {
+        self.call.reply.listen(ready_handle);
     }
 
     /// Lets the connection's [`Gate`] show that the input of this call is full.

@@ -79,9 +79,9 @@ impl Entry {
             }
             // Oldest first.
             adopted.sort_by_key(|serving| serving.call().id);
-            state.regroup(link, &self.placed, &mut undelivered);
+            state.regroup(link, &mut undelivered);
             for call in std::mem::take(&mut state.waiting) {
-                state.dispatch(&call, &self.placed, &mut undelivered);
+                state.dispatch(&call, &mut undelivered);
             }
             let taken = AttachOutcome {
                 adopted,
@@ -215,7 +215,7 @@ impl Entry {
             }
             if !is_away {
                 for call in std::mem::take(&mut state.waiting) {
-                    state.dispatch(&call, &self.placed, &mut undelivered);
+                    state.dispatch(&call, &mut undelivered);
                 }
             }
         }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::Instant;
 
 use super::{Entry, quota::Quota};
 use jackfield_model::{AgentId, CallId, End, Failure, Reason, RequestId, SessionId};
@@ -174,12 +174,7 @@ impl State {
     }
 
     /// Sends a call, or lets it wait for its agent or its session.
-    pub(super) fn dispatch(
-        &mut self,
-        call: &Arc<Call>,
-        placed: &Notify,
-        undelivered: &mut Undelivered,
-    ) {
+    pub(super) fn dispatch(&mut self, call: &Arc<Call>, undelivered: &mut Undelivered) {
         let now = Instant::now();
         let Some(link) = self.way() else {
             call.clock.lock().enter(Progress::Waiting, now);
@@ -195,20 +190,14 @@ impl State {
             self.sessions
                 .insert(call.agent_session.clone(), SessionQueue::of(call));
         }
-        self.hand_over(call, &link, placed, undelivered);
+        self.hand_over(call, &link, undelivered);
     }
 
-    fn hand_over(
-        &self,
-        call: &Arc<Call>,
-        link: &Arc<dyn Link>,
-        placed: &Notify,
-        undelivered: &mut Undelivered,
-    ) {
+    fn hand_over(&self, call: &Arc<Call>, link: &Arc<dyn Link>, undelivered: &mut Undelivered) {
         match call.life {
             Life::Durable => {
                 call.clock.lock().enter(Progress::Placed, Instant::now());
-                placed.notify_waiters();
+                call.placed.notify_waiters();
             }
             Life::Live => {
                 if let Err(failure) = call.check_right(&self.share) {
@@ -225,16 +214,11 @@ impl State {
     }
 
     /// Adapts the queues to a new link, which may take calls differently: all at once, or one per session.
-    pub(super) fn regroup(
-        &mut self,
-        link: &Arc<dyn Link>,
-        placed: &Notify,
-        undelivered: &mut Undelivered,
-    ) {
+    pub(super) fn regroup(&mut self, link: &Arc<dyn Link>, undelivered: &mut Undelivered) {
         if !link.one_call_per_session() {
             for session in std::mem::take(&mut self.sessions).into_values() {
                 for call in session.queue {
-                    self.hand_over(&call, link, placed, undelivered);
+                    self.hand_over(&call, link, undelivered);
                 }
             }
             return;
@@ -252,12 +236,7 @@ impl State {
     }
 
     /// Gives the turn to the next call of the session of an ended call.
-    pub(super) fn next_of_session(
-        &mut self,
-        call: &Call,
-        placed: &Notify,
-        undelivered: &mut Undelivered,
-    ) {
+    pub(super) fn next_of_session(&mut self, call: &Call, undelivered: &mut Undelivered) {
         let Some(link) = self.way() else {
             self.free_session(call);
             return;
@@ -270,7 +249,7 @@ impl State {
         }
         if let Some(next) = session.queue.pop_front() {
             session.active = next.id;
-            self.hand_over(&next, &link, placed, undelivered);
+            self.hand_over(&next, &link, undelivered);
         } else {
             self.sessions.remove(&call.agent_session);
         }

@@ -46,6 +46,27 @@ fn unread_text_is_merged_but_never_across_kinds() {
 }
 
 #[test]
+fn a_quiet_push_joins_the_last_item_and_its_reader_hears_of_it_afterwards() {
+    let (pipe, ready) = (pipe(), ReadySet::new());
+    pipe.listen(ready.handle(1));
+    let weight = Event::text("a").weight();
+    for text in ["a", "b"] {
+        let pushed = pipe.push_quietly(weight, |last| match last {
+            Some(last) => last.merge(Event::text(text)),
+            None => Some(Event::text(text)),
+        });
+        assert_eq!(pushed, Pushed::Room);
+    }
+    assert!(!ready.take(&mut Vec::new()));
+    pipe.pulse();
+    pipe.pulse();
+    let mut keys = Vec::new();
+    assert!(ready.take(&mut keys));
+    assert_eq!(keys, [1]);
+    assert_eq!(take_all(&pipe).0, [Event::text("ab")]);
+}
+
+#[test]
 fn what_was_read_is_not_merged_into() {
     let pipe = pipe();
     pipe.push(Event::text("a"));

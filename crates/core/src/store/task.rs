@@ -111,6 +111,9 @@ pub struct TaskRecord {
     pub sent: bool,
     /// Time at which the agent got the message of the current or last turn.
     pub sent_at: Option<Timestamp>,
+    /// Whether somebody cancelled the current turn. Written before the agent is told, so that a hub that is killed
+    /// meanwhile does not deliver the message again.
+    pub cancelling: bool,
     /// Door-specific handle for finding the remote work on the message again, while the work goes on or the
     /// agent waits for the next message.
     pub handle: Option<Json>,

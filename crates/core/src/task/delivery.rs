@@ -53,7 +53,7 @@ impl Delivery {
     ) -> Result<Delivered, StoreError> {
         let call = self.call.clone();
         loop {
-            let placed = call.entry.placed.notified();
+            let placed = call.placed.notified();
             tokio::pin!(placed);
             placed.as_mut().enable();
             // A call that the agent got before a restart is sent already.

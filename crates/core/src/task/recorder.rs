@@ -200,7 +200,7 @@ impl Recorder {
         tokio::pin!(stopped);
         let call = self.asking.call().clone();
         let over = loop {
-            let moved = call.entry.placed.notified();
+            let moved = call.placed.notified();
             tokio::pin!(moved);
             moved.as_mut().enable();
             if !call.is_ended() && !call.is_sent() {

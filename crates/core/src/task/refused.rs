@@ -56,6 +56,7 @@ impl TaskRegistry {
             needs_auth: false,
             sent: false,
             sent_at: None,
+            cancelling: false,
             handle: None,
             epoch: 0,
             log_end: 0,

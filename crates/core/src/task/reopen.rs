@@ -1,6 +1,6 @@
 //! Unfinished tasks after a restart of the hub. The hub never delivers a message twice.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
@@ -20,20 +20,34 @@ impl TaskRegistry {
     /// Resumes unfinished tasks. Undelivered messages are delivered when their agents register. A delivered
     /// message waits for its agent to resume the work, or for the door to find the work again, for the same
     /// grace period as after a lost connection; it fails if the log was not kept, since nobody knows then
-    /// what is missing.
+    /// what is missing. A turn that was being cancelled is cancelled, with all tasks that were started for it.
     pub(crate) async fn reopen_unfinished(&self) -> Result<(), StoreError> {
+        let mut cancelled = HashSet::new();
+        // Oldest first: a task comes before the tasks that were started for it.
         for record in self.store.reopen_tasks().await? {
+            let is_cancelled = record.cancelling
+                || record
+                    .parent
+                    .is_some_and(|parent| cancelled.contains(&parent));
             let mut reopened = self.store.read_turn(record).await?;
             let sent = reopened.record.sent;
             let (keep, call) = match reopened.message.take() {
-                Some(message) => (Keep::Full, self.reopen(&mut reopened, message)),
-                None => (Keep::Meta, Err(Failure::hub_restarted())),
+                message if is_cancelled => {
+                    cancelled.insert(reopened.record.id);
+                    let keep = message.map_or(Keep::Meta, |_| Keep::Full);
+                    (keep, Err(End::Cancelled))
+                }
+                Some(message) => {
+                    let call = self.reopen(&mut reopened, message);
+                    (Keep::Full, call.map_err(End::Failed))
+                }
+                None => (Keep::Meta, Err(End::Failed(Failure::hub_restarted()))),
             };
             let turn = Some(reopened.turn);
             let task = Task::new(reopened.record, keep, call.is_ok(), turn, self);
             match call {
                 Ok(call) => drop(self.deliver_and_record(task, call, sent, Receipt::ready(Ok(())))),
-                Err(failure) => task.conclude(End::Failed(failure)).await?,
+                Err(end) => task.conclude(end).await?,
             }
         }
         Ok(())

@@ -128,6 +128,7 @@ impl TaskRegistry {
             needs_auth: false,
             sent,
             sent_at: sent.then_some(now),
+            cancelling: false,
             handle: before.as_ref().and_then(|record| record.handle.clone()),
             epoch: before.as_ref().map_or(0, |record| record.epoch),
             log_end: before.as_ref().map_or(0, |record| record.log_end),
@@ -172,11 +173,16 @@ impl TaskRegistry {
         // Keeps the next turn from starting meanwhile.
         let _turn = self.changing.claim(id).await;
         let task = self.find(principal, id).await?;
-        if task
-            .call()
-            .is_some_and(|call| call.finish(End::Cancelled, true))
-        {
-            return Ok(());
+        if let Some(call) = task.call().filter(|call| !call.is_ended()) {
+            if let Some(marked) = task.mark_cancelling()
+                && let Err(error) = marked.await
+            {
+                // The agent is told nevertheless: only a restart in this moment would need the mark.
+                tracing::warn!(task = %id, %error, "a cancel could not be written");
+            }
+            if call.finish(End::Cancelled, true) {
+                return Ok(());
+            }
         }
         if self.live.contains(id) {
             return Err(conflict("just ending"));

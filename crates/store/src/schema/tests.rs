@@ -178,7 +178,32 @@ fn a_database_from_before_the_first_release_is_refused_with_the_remedy_and_left_
 fn the_real_schema_leads_to_its_newest_version() {
     let (_dir, _path, conn) = database(&SCHEMA);
     let newest = SCHEMA.newest();
-    assert_eq!(version(&conn), (newest, 19));
+    assert_eq!(version(&conn), (newest, 20));
+}
+
+#[test]
+fn a_migration_keeps_the_rows_of_logs() {
+    let before = DatabaseSchema {
+        steps: &SCHEMA.steps[..2],
+        ..SCHEMA
+    };
+    let (_dir, path, mut conn) = database(&before);
+    conn.execute_batch(
+        "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
+                            created_at, updated_at)
+         VALUES ('t', 'c', 'p', 'c', 'd', 'a', 's', 'r', 'working', 0, 0, 0, '', '');
+         INSERT INTO log VALUES ('t', 1, 7, 'then', 'chunk', '{}'), ('t', 0, NULL, 'then', 'message', '{}')",
+    )
+    .unwrap();
+    migrate(&mut conn, &path, &SCHEMA).unwrap();
+    let mut rows = conn.prepare("SELECT pos, seq, kind FROM log").unwrap();
+    let rows = rows.query_map([], |row| <(i64, Option<i64>, String)>::try_from(row));
+    let rows: Vec<_> = rows.unwrap().map(Result::unwrap).collect();
+    let expected = [
+        (0, None, "message".to_owned()),
+        (1, Some(7), "chunk".to_owned()),
+    ];
+    assert_eq!(rows, expected);
 }
 
 /// What SQLite does for a query.
@@ -241,5 +266,33 @@ fn saving_a_task_builds_no_temporary_table() {
                 && !opcodes.iter().any(|it| it == "OpenEphemeral"),
             "{sql}: {opcodes:?}"
         );
+    }
+}
+
+#[test]
+fn the_database_and_the_core_agree_on_which_states_are_final() {
+    use jackfield_core::store::TaskState::*;
+    let (_dir, _path, conn) = database(&SCHEMA);
+    for state in [
+        Submitted,
+        Working,
+        InputRequired,
+        Completed,
+        Failed,
+        Cancelled,
+        Rejected,
+    ] {
+        conn.execute(
+            "INSERT INTO tasks (id, call, principal, caller, door, agent, session, request, state, sent, epoch, log_end,
+                                created_at, updated_at)
+             VALUES (?1, 'c', 'p', 'c', 'd', 'a', 's', 'r', ?1, 0, 0, 0, '', '')",
+            [state.name()],
+        )
+        .unwrap();
+        let sql = "SELECT is_final FROM tasks WHERE id = ?";
+        let is_final: bool = conn
+            .query_row(sql, [state.name()], |row| row.get(0))
+            .unwrap();
+        assert_eq!(is_final, state.is_final(), "{}", state.name());
     }
 }

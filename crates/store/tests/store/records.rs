@@ -86,6 +86,7 @@ pub(crate) fn task() -> TaskRecord {
         needs_auth: false,
         sent: false,
         sent_at: Some(time(1)),
+        cancelling: false,
         handle: None,
         epoch: 1,
         log_end: 0,

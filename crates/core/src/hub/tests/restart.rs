@@ -3,7 +3,10 @@
 use super::*;
 use jackfield_model::{Done, DoneState};
 
-use crate::{store::LogItem, task::Cursor};
+use crate::{
+    store::{LogItem, Store as _, TaskRecord},
+    task::Cursor,
+};
 
 fn patient(request: Request) -> Request {
     Request {
@@ -83,6 +86,39 @@ async fn what_was_sent_fails_offline() {
     );
     assert_eq!(rows.len(), 3, "what it had said is still there");
     drop((serving, attached));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_being_cancelled_is_cancelled_with_the_tasks_that_were_started_for_it() {
+    let store = Arc::new(MemoryStore::default());
+    let hub = hub_on(store.clone(), |_| ()).await;
+    let (_a, at_a) = agent(&hub, "a");
+    drop(agent(&hub, "b"));
+    let task = hub.tasks().start(to("a", "hi")).await.unwrap();
+    until_idle().await;
+    let _serving = at_a.next();
+    let child = Request {
+        principal: ann().as_agent(id("a")),
+        ..patient(to("b", "help"))
+    };
+    let child = hub.tasks().start(child).await.unwrap();
+    assert_eq!(child.record().parent, Some(task.id));
+    // What the hub writes before it tells the agent.
+    let cancelling = TaskRecord {
+        cancelling: true,
+        ..task.record()
+    };
+    let saved = store.save_task(cancelling, Vec::new(), Vec::new(), true);
+    saved.await.unwrap();
+    let second = hub_on(killed(hub.clone(), &store).await, |_| ()).await;
+    let ((_a, at_a), (_b, at_b)) = (agent(&second, "a"), agent(&second, "b"));
+    until_idle().await;
+    assert!(at_a.texts().is_empty() && at_b.texts().is_empty());
+    for task in [task.id, child.id] {
+        let task = second.tasks().find(&ann(), task).await.unwrap();
+        assert_eq!(state(&task), TaskState::Cancelled);
+        assert!(!task.record().cancelling);
+    }
 }
 
 #[tokio::test(start_paused = true)]
