@@ -18,7 +18,7 @@ use jackfield_kit::{
     files::Files,
     guard::{BodyRules, Guard, HostRules},
     outbox::Courier,
-    server::{Server, ServerLimits},
+    server::{Server, ServerLimits, listen},
     tasks::Tasks,
     tls::Tls,
 };
@@ -32,7 +32,7 @@ use jackfield_store::{
 };
 use jackfield_team::Teams;
 use parking_lot::Mutex;
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::task::JoinSet;
 
 use crate::{
     address::{AddressFile, LocalHubAddress},
@@ -69,7 +69,7 @@ pub struct RunningHub {
 /// Starts a hub. The hub accepts connections when this function returns.
 pub async fn start(config: &HubConfig) -> Result<RunningHub> {
     // Bind first: a hub that cannot listen leaves no files in its data directory.
-    let listener = TcpListener::bind(config.listen).await.with_context(|| {
+    let listener = listen(config.listen).with_context(|| {
         format!(
             "cannot listen on {}; is another hub running? (--listen ADDR chooses another address)",
             config.listen

@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 mod tests;
 mod write;
 
-pub use write::{JsonText, members, push_string, to_json};
+pub use write::{JsonText, members, push_string, quoted, to_json};
 
-use crate::read::{BorrowedText, read_part};
+use crate::read::{BorrowedText, try_read};
 
 /// Maximum nesting depth of a value from a peer. Deeper values break recursive parsers further down the line.
 pub const MAX_DEPTH: usize = 64;
@@ -106,10 +106,16 @@ pub fn is_null(raw: &RawValue) -> bool {
 /// JavaScript sends lone surrogates (`"\ud83d"`) when it cuts text inside a pair; each becomes U+FFFD.
 #[inline]
 pub fn str_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    decode(raw.get())
+}
+
+/// Returns the text like [`str_of`] for `raw`, a JSON value without whitespace around it.
+#[inline]
+pub fn decode(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     match inner.contains('\\') {
         false => Some(Cow::Borrowed(inner)),
-        true => read_part(raw).ok().map(|BorrowedText(text)| text),
+        true => try_read(raw).map(|BorrowedText(text)| text),
     }
 }
 

@@ -81,7 +81,7 @@ impl InboundCall {
             RelayKind::Reply if opens_stream(relay) => {
                 // The opening of a stream may already contain text or a question; the end follows in a later
                 // frame.
-                let said = opening_content(relay.payload);
+                let said = opening_content(relay.payload());
                 for event in said.events {
                     self.spoke |= matches!(event, Event::Chunk(_));
                     self.serving.push(event);
@@ -92,7 +92,7 @@ impl InboundCall {
                 Ok(None)
             }
             RelayKind::Reply | RelayKind::ReplyEnd => {
-                let said = reply_content(relay.payload, !self.spoke);
+                let said = reply_content(relay.payload(), !self.spoke);
                 for event in said.events {
                     self.serving.push(event);
                 }
@@ -129,10 +129,10 @@ impl InboundCall {
         let is_whole = relay.kind == RelayKind::Reply && !opens_stream(relay);
         let says_something = |payload| answer_of(payload).carries_content();
         let (field, problem) = if let Some(name) = relay.answer_beside_payload()
-            && !relay.payload.is_some_and(says_something)
+            && !relay.payload().is_some_and(says_something)
         {
             (name, "stands beside \"payload\"; put it inside")
-        } else if is_whole && relay.payload.is_none() {
+        } else if is_whole && relay.payload().is_none() {
             let problem = "is missing; an answer is {\"payload\": {\"answer\": \"…\"}}";
             ("payload", problem)
         } else {
@@ -152,7 +152,7 @@ impl InboundCall {
 /// content counts too: otherwise the chunks of an agent that omits `stream` would be lost.
 fn opens_stream(relay: &Relay<'_>) -> bool {
     let says_something = |payload| answer_of(payload).carries_content();
-    relay.stream || (relay.stream_id.is_some() && !relay.payload.is_some_and(says_something))
+    relay.stream || (relay.stream_id.is_some() && !relay.payload().is_some_and(says_something))
 }
 
 /// Returns the frame that asks the agent to stop.

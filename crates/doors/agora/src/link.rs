@@ -41,10 +41,14 @@ pub(crate) struct AgoraLink {
 }
 
 impl AgoraLink {
-    pub(crate) fn new(id: AgentId, rope: ReadyHandle, signs: Arc<PeerLiveness>) -> Arc<Self> {
+    pub(crate) fn new(
+        id: AgentId,
+        ready_handle: ReadyHandle,
+        signs: Arc<PeerLiveness>,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             id,
-            mailbox: Mailbox::new(rope),
+            mailbox: Mailbox::new(ready_handle),
             me: me.clone(),
             signs,
         })

@@ -15,7 +15,9 @@ use jackfield_core::{
     pipe::{Item, Levels, Pipe, Pushed},
     shared::Shared,
 };
+use jackfield_kit::ws::TextFrames;
 use jackfield_model::Reason;
+use jackfield_wire::json::quoted;
 use parking_lot::Mutex;
 
 use crate::{
@@ -27,16 +29,45 @@ use crate::{
 /// memory.
 pub(crate) const MAX_STREAMS: usize = 1024;
 
-/// A frame in its outgoing form.
-#[derive(Debug)]
-pub(crate) struct RawFrame(pub(crate) String);
+/// Largest batch of frames in one allocation: some 80 frames of a chat.
+const BATCH_MAX: usize = 16 << 10;
+/// Bytes that a frame counts beyond its text.
+const FRAME_OVERHEAD: usize = 48;
 
-impl Item for RawFrame {
+/// Frames in their outgoing form. The frames of a burst share few allocations.
+#[derive(Debug)]
+pub(crate) struct RelayedFrames(pub(crate) TextFrames);
+
+impl RelayedFrames {
+    /// Adds a frame to `last`, the last unread batch; returns a new batch if the frame does not fit. Batches
+    /// double in size, so that a single frame takes no more memory than it needs.
+    fn add(last: Option<&mut Self>, relay: &Relay<'_>, from: &str, length: usize) -> Option<Self> {
+        let size = TextFrames::frame_size(length);
+        let write = |frames: &mut TextFrames| {
+            frames.push(length, |out| {
+                relay.forward_parts(from, |part| out.push_str(part));
+            });
+        };
+        let capacity = match last.map(|batch| &mut batch.0) {
+            Some(frames) if frames.spare_capacity() >= size => {
+                write(frames);
+                return None;
+            }
+            Some(frames) => (2 * frames.capacity()).min(BATCH_MAX),
+            None => 0,
+        };
+        let mut frames = TextFrames::with_capacity(capacity.max(size));
+        write(&mut frames);
+        Some(Self(frames))
+    }
+}
+
+impl Item for RelayedFrames {
     fn weight(&self) -> usize {
-        self.0.len() + 48
+        self.0.text_bytes() + self.0.count() * FRAME_OVERHEAD
     }
 
-    /// Keeps relayed frames apart: the hub never merges frames of a peer.
+    /// Keeps batches apart: [`RelayedFrames::add`] adds frames to a batch.
     fn merge(&mut self, next: Self) -> Option<Self> {
         Some(next)
     }
@@ -55,8 +86,10 @@ pub(crate) struct RouteEnd {
 #[derive(Debug)]
 pub(crate) struct RelayRoute {
     /// Frames in order. At the end: error frames for the receiver about streams that do not continue.
-    pub(crate) pipe: Pipe<RawFrame, Vec<String>>,
+    pub(crate) pipe: Pipe<RelayedFrames, Vec<String>>,
     pub(crate) sender: RouteEnd,
+    /// Id of the sender as a JSON string.
+    from: Box<str>,
     pub(crate) receiver: RouteEnd,
     /// Generation of the receiver's connection; after a reconnect the route is stale.
     generation: u64,
@@ -140,6 +173,7 @@ impl RelayRoute {
                 Levels::from(&shared.limits),
                 shared.budget.account(sender.entry.owner()),
             ),
+            from: quoted(sender.entry.id.as_str()).into(),
             sender,
             receiver,
             generation,
@@ -160,7 +194,8 @@ impl RelayRoute {
         self.receiver.entry.generation() == self.generation
     }
 
-    /// Passes on a [`Relay`] and tracks its stream.
+    /// Passes on a [`Relay`] and tracks its stream. The receiver is not woken: the caller of `relay` calls
+    /// [`wake_receiver`](Self::wake_receiver) after the last frame of a batch, before it waits.
     pub(crate) fn relay(&self, relay: &Relay<'_>) -> Result<(), RouteError> {
         if self.answers_only && !is_answer(relay.kind) {
             return Err(RouteError::AnswersOnly);
@@ -171,10 +206,9 @@ impl RelayRoute {
             }
             self.note_stream(relay, stream_id)?;
         }
-        match self
-            .pipe
-            .push(RawFrame(relay.forward(self.sender.entry.id.as_str())))
-        {
+        let length = relay.forwarded_len(&self.from);
+        let add = |last: Option<&mut _>| RelayedFrames::add(last, relay, &self.from, length);
+        match self.pipe.push_quietly(length + FRAME_OVERHEAD, add) {
             Pushed::Room | Pushed::Full => Ok(()),
             Pushed::Overrun => {
                 self.give_up(relay.stream_id.as_deref());
@@ -182,6 +216,11 @@ impl RelayRoute {
             }
             Pushed::Ended => Err(RouteError::Ended),
         }
+    }
+
+    /// Wakes the receiver, which writes the frames to its peer.
+    pub(crate) fn wake_receiver(&self) {
+        self.pipe.pulse();
     }
 
     fn note_stream(&self, relay: &Relay<'_>, stream_id: &str) -> Result<(), RouteError> {
@@ -266,7 +305,7 @@ impl RelayRoute {
         self.pipe.end(Vec::new(), false);
         let mut unread = Vec::new();
         self.pipe.take(&mut unread, usize::MAX);
-        let unread = unread.len();
+        let unread: usize = unread.iter().map(|batch| batch.0.count()).sum();
         for stream_id in self.take_streams() {
             self.notify_sender(&Reason::Offline, OTHER_SIDE_LEFT, Some(&stream_id));
         }

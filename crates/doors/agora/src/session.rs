@@ -14,7 +14,7 @@ use jackfield_core::{
 };
 use jackfield_kit::{
     mailbox::MAILBOX,
-    ws::WsError,
+    ws::{TextFrames, WsError},
     ws_connection::{WsConnection, WsConnectionEnd, WsConnectionEvent},
 };
 use jackfield_model::{AgentId, End};
@@ -28,7 +28,7 @@ use crate::{
     inbound_call::{InboundCall, cancel_frame},
     link::{AgoraLink, AgoraMail},
     outbound_call::OutboundCall,
-    route::{RawFrame, RelayRoute},
+    route::{RelayRoute, RelayedFrames},
     translate::failure_from_close,
 };
 
@@ -71,6 +71,10 @@ pub(crate) struct AgoraSession {
     flows: FxHashMap<u32, PeerFeed>,
     /// Routes ([`RelayRoute`]) to other Agora agents, by agent id.
     lanes: HashMap<Box<str>, Arc<RelayRoute>>,
+    /// Route of the last relayed frame, with its key in `lanes`.
+    recent: Option<(Box<str>, Arc<RelayRoute>)>,
+    /// Whether frames were relayed by the `recent` route since its receiver was last woken.
+    is_unwoken: bool,
     /// Calls that the agent works on, by address, with the key of their input.
     served: HashMap<String, (InboundCall, u32)>,
     /// Open calls of the agent to other doors: the key of the flow, by agent and id of the stream or request.
@@ -89,6 +93,8 @@ impl AgoraSession {
             registered: None,
             flows: FxHashMap::default(),
             lanes: HashMap::new(),
+            recent: None,
+            is_unwoken: false,
             served: HashMap::new(),
             outgoing: HashMap::new(),
             awaited: None,
@@ -109,7 +115,10 @@ impl AgoraSession {
             // Most frames of a batch need no waiting, and skip its cost.
             let step = match self.line.try_next() {
                 Some(step) => step,
-                None => self.line.next().await,
+                None => {
+                    self.wake_receiver();
+                    self.line.next().await
+                }
             };
             let left = match step {
                 WsConnectionEvent::Text(text) => {
@@ -156,6 +165,25 @@ impl AgoraSession {
         self.line.queue(frame);
     }
 
+    /// Queues a batch of frames for the peer.
+    fn queue_frames(&mut self, frames: &TextFrames) {
+        if self.agora.hub.taps().want_frames() {
+            let texts = frames.texts();
+            texts.for_each(|frame| self.show_frame(Direction::Out, frame));
+        }
+        self.line.queue_frames(frames);
+    }
+
+    /// Wakes the receiver of the frames that were relayed since the last wait, if there are any: two sessions
+    /// that woke each other without a frame would never rest.
+    fn wake_receiver(&mut self) {
+        if std::mem::take(&mut self.is_unwoken)
+            && let Some((_, lane)) = &self.recent
+        {
+            lane.wake_receiver();
+        }
+    }
+
     fn show_frame(&self, direction: Direction, frame: &str) {
         if let Some(registered) = &self.registered {
             let taps = self.agora.hub.taps();
@@ -174,8 +202,8 @@ impl AgoraSession {
             Some(PeerFeed::Lane(lane)) => {
                 let mut raw = Vec::new();
                 let told = lane.pipe.take(&mut raw, FLOW_BATCH);
-                for RawFrame(frame) in raw {
-                    self.queue(&frame);
+                for RelayedFrames(frames) in raw {
+                    self.queue_frames(&frames);
                 }
                 let over = told.is_some();
                 frames.extend(told.into_iter().flatten());
@@ -270,6 +298,7 @@ impl AgoraSession {
         // Detached first, so that no new route to the agent is opened.
         drop(registered.attached);
         let rest = registered.link.mailbox.shut();
+        self.recent = None;
         for lane in std::mem::take(&mut self.lanes).into_values() {
             lane.sender_left();
         }

@@ -76,13 +76,13 @@ pub(crate) fn text_of(relay: &Relay<'_>) -> String {
         RelayKind::SendChunk | RelayKind::ReplyChunk => {
             relay.chunk_text().map(String::from).unwrap_or_default()
         }
-        RelayKind::Send => query_of(relay.payload).text,
+        RelayKind::Send => query_of(relay.payload()).text,
         RelayKind::Reply if relay.stream => {
-            let answer = relay.payload.map(opening_of);
+            let answer = relay.payload().map(opening_of);
             answer.and_then(|answer| answer.text).unwrap_or_default()
         }
         RelayKind::Reply | RelayKind::ReplyEnd => {
-            let answer = relay.payload.map(answer_of);
+            let answer = relay.payload().map(answer_of);
             answer.and_then(|answer| answer.text).unwrap_or_default()
         }
         RelayKind::Error => relay.message().map(String::from).unwrap_or_default(),

@@ -19,6 +19,7 @@ pub mod downlink;
 mod fields;
 mod frame;
 pub mod payload;
+mod scan;
 #[cfg(test)]
 mod tests;
 pub mod uplink;
@@ -26,6 +27,7 @@ pub mod uplink;
 pub use downlink::{
     AgentListEntry, AgoraDownlink, DeliveredFrame, DeliveryKind, ErrorFrame, parse_downlink,
 };
+pub use fields::ExtraField;
 pub use frame::{FrameChunk, Opening};
 pub use payload::{
     AnswerContent, AnswerPayload, FramePayload, InputRequired, ParsedAnswer, ParsedQuery,

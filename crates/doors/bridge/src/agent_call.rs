@@ -52,9 +52,9 @@ impl AgentCall {
     }
 
     /// Sets the handle to notify about the reply, and the gate to close when the input is full.
-    pub(crate) fn listen(&self, rope: ReadyHandle, gate: Arc<Gate>) {
+    pub(crate) fn listen(&self, ready_handle: ReadyHandle, gate: Arc<Gate>) {
         self.asking.gated(gate);
-        self.asking.listen(rope);
+        self.asking.listen(ready_handle);
     }
 
     /// Appends the frames for the reply of the called agent. Returns `true` once the call is over.

@@ -159,11 +159,17 @@ impl Lineage {
 
     /// Sets the handle to notify about the reply of a call, and the gate to close when the call's input is
     /// full.
-    pub(crate) fn listen(&self, reader: u64, call_id: &str, rope: ReadyHandle, gate: Arc<Gate>) {
+    pub(crate) fn listen(
+        &self,
+        reader: u64,
+        call_id: &str,
+        ready_handle: ReadyHandle,
+        gate: Arc<Gate>,
+    ) {
         if let Some(state) = self.as_reader(reader)
             && let Some(calling) = state.calls.get(call_id)
         {
-            calling.listen(rope, gate);
+            calling.listen(ready_handle, gate);
         }
     }
 

@@ -60,13 +60,13 @@ impl BridgeLink {
     pub(crate) fn new(
         id: AgentId,
         extensions: Extensions,
-        rope: ReadyHandle,
+        ready_handle: ReadyHandle,
         signs: Arc<PeerLiveness>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             id,
             extensions,
-            mailbox: Mailbox::new(rope),
+            mailbox: Mailbox::new(ready_handle),
             waiting: AtomicUsize::new(0),
             me: me.clone(),
             signs,

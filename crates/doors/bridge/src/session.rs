@@ -289,10 +289,10 @@ impl BridgeAgentSession {
     /// Starts reading the reply to a call that the agent made on this connection or on a previous one.
     fn read_reply(&mut self, call_id: Arc<str>) {
         let key = self.line.new_key();
-        let (rope, gate) = (self.line.ready_handle(key), self.line.gate().clone());
+        let (ready_handle, gate) = (self.line.ready_handle(key), self.line.gate().clone());
         if let Some(registered) = &self.registered {
             let lineage = &registered.lineage;
-            lineage.listen(registered.reader, &call_id, rope, gate);
+            lineage.listen(registered.reader, &call_id, ready_handle, gate);
             self.flows.insert(key, AgentFeed::Reply(call_id));
         }
     }

@@ -75,7 +75,7 @@ struct SignalBuffer {
     /// Whether a caller has fetched signals; `until` counts from then on.
     is_met: bool,
     /// Notified when a signal arrives.
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
 impl SignalBuffer {
@@ -84,7 +84,7 @@ impl SignalBuffer {
             signals: VecDeque::new(),
             until: now + TTL,
             is_met: false,
-            bell: Arc::default(),
+            notify: Arc::default(),
         }
     }
 
@@ -181,7 +181,7 @@ impl PendingSignals {
             return false;
         };
         transfer.signals.push_back(waiting);
-        transfer.bell.notify_one();
+        transfer.notify.notify_one();
         buffers.bytes += weight;
         true
     }
@@ -216,7 +216,7 @@ impl PendingSignals {
                 return taken;
             }
             match self.prolong(agent, transfer, now) {
-                Some(bell) => drop(timeout_at(until, bell.notified()).await),
+                Some(notify) => drop(timeout_at(until, notify.notified()).await),
                 // There is no room for the transfer now.
                 None => sleep_until(until).await,
             }
@@ -227,7 +227,7 @@ impl PendingSignals {
         let mut buffers = self.0.lock();
         let transfer = buffers.transfer(agent, transfer, now)?;
         transfer.until = now + TTL;
-        Some(transfer.bell.clone())
+        Some(transfer.notify.clone())
     }
 
     /// Drops the signals of a transfer.

@@ -13,7 +13,7 @@ pub const MAILBOX: u32 = 0;
 /// The mailbox of a connection. The session empties the mailbox when [`MAILBOX`] becomes ready.
 #[derive(Debug)]
 pub struct Mailbox<M> {
-    rope: ReadyHandle,
+    ready_handle: ReadyHandle,
     /// `None` once the session is gone.
     contents: Mutex<Option<MailboxContents<M>>>,
 }
@@ -26,14 +26,14 @@ struct MailboxContents<M> {
 }
 
 impl<M> Mailbox<M> {
-    /// Creates an empty mailbox that notifies the session through `rope`.
-    pub fn new(rope: ReadyHandle) -> Self {
+    /// Creates an empty mailbox that notifies the session through `ready_handle`.
+    pub fn new(ready_handle: ReadyHandle) -> Self {
         let contents = MailboxContents {
             mail: VecDeque::new(),
             closing: None,
         };
         Self {
-            rope,
+            ready_handle,
             contents: Mutex::new(Some(contents)),
         }
     }
@@ -50,7 +50,7 @@ impl<M> Mailbox<M> {
                 return Ok(());
             }
         }
-        self.rope.notify();
+        self.ready_handle.notify();
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl<M> Mailbox<M> {
         if let Some(contents) = self.contents.lock().as_mut() {
             contents.closing.get_or_insert(why);
         }
-        self.rope.notify();
+        self.ready_handle.notify();
     }
 
     /// Returns the reason for which the connection must close, if there is an order to close.
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn mail_comes_in_order_and_a_shut_box_gives_it_back() {
-        let bell = ReadySet::new();
-        let mailbox = Mailbox::new(bell.handle(0));
+        let ready_set = ReadySet::new();
+        let mailbox = Mailbox::new(ready_set.handle(0));
         assert_eq!(
             (mailbox.post(1), mailbox.post(2), mailbox.post(3)),
             (Ok(()), Ok(()), Ok(()))
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn the_first_reason_to_close_counts_and_rings() {
-        let bell = ReadySet::new();
-        let mailbox = Mailbox::<u8>::new(bell.handle(7));
+        let ready_set = ReadySet::new();
+        let mailbox = Mailbox::<u8>::new(ready_set.handle(7));
         mailbox.close(Closing::Replaced);
         mailbox.close(Closing::Stopping);
         assert_eq!(mailbox.closing(), Some(Closing::Replaced));
         let mut keys = Vec::new();
-        assert!(bell.take(&mut keys) && keys[0] == 7);
+        assert!(ready_set.take(&mut keys) && keys[0] == 7);
     }
 }

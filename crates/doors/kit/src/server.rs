@@ -5,6 +5,9 @@
 //! answers.
 
 mod account;
+mod connection;
+mod handover;
+mod http_io;
 mod plain;
 mod request_body;
 mod response_body;
@@ -13,7 +16,6 @@ use std::{
     convert::Infallible,
     io,
     net::SocketAddr,
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -27,29 +29,32 @@ use axum::{
 };
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header, request::Parts};
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::conn::auto,
+use hyper::{
+    body::Incoming,
+    server::conn::{http1, http2},
 };
+use hyper_util::rt::TokioTimer;
 use jackfield_core::limits::Limits;
 use jackfield_model::{Failure, Reason};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::Notify,
-    time::{sleep, timeout},
+    time::sleep,
 };
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 use tracing::{Instrument as _, field::Empty};
 
-pub(crate) use self::{account::ConnectionSlot, request_body::InputOverShare};
+pub(crate) use self::{account::ConnectionSlot, http_io::HttpIo, request_body::InputOverShare};
 pub use self::{
     account::{Account, AnswerReservation, ShareHolder},
+    handover::EndlessStream,
     request_body::PassThrough,
 };
 use self::{
     account::{AdmittedConnection, ServerBudgets},
+    connection::{HttpConnection, ServingOptions},
+    handover::StreamHandover,
     response_body::Http2Executor,
 };
 use crate::{
@@ -81,6 +86,11 @@ const HTTP2_CONNECTION_WINDOW: u32 = 512 << 10;
 
 /// Bytes that an HTTP/1.1 connection may buffer in either direction, the head of a request included.
 const HTTP1_BUFFER: usize = 64 << 10;
+
+/// Connections that may wait to be accepted. When a hub comes back, thousands of agents reconnect within a
+/// second; a connection beyond the backlog waits a second for its next attempt. Linux caps the number by
+/// `net.core.somaxconn`, 4,096 unless changed.
+const BACKLOG: u32 = 4096;
 
 /// Paths served to every client on connections reserved for the operator.
 const OPERATORS_PATHS: [&str; 4] = ["/healthz", "/health", "/readyz", "/metrics"];
@@ -134,6 +144,19 @@ impl From<&Limits> for ServerLimits {
             write_timeout: limits.write_stuck.0,
         }
     }
+}
+
+/// Opens a listener for a [`Server`].
+pub fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match addr {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Lets a restarted hub bind its port again. On Windows it would let two hubs share the port.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
 }
 
 /// The sender of a request. Every request carries a [`RequestPeer`] in its extensions.
@@ -195,17 +218,16 @@ impl Server {
     /// Serves until the stop token of the tasks is cancelled, then waits up to `stop_limit` for requests and
     /// sessions to end. Returns the number of dropped tasks.
     pub async fn run(self, stop_limit: Duration) -> usize {
-        let mut builder = auto::Builder::new(Http2Executor {
-            tasks: self.tasks.clone(),
-            limit: self.limits.write_timeout,
-        });
-        builder
-            .http1()
+        let mut http1 = http1::Builder::new();
+        http1
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.header_read_timeout)
             .max_buf_size(HTTP1_BUFFER);
-        builder
-            .http2()
+        let mut http2 = http2::Builder::new(Http2Executor {
+            tasks: self.tasks.clone(),
+            limit: self.limits.write_timeout,
+        });
+        http2
             .timer(TokioTimer::new())
             .keep_alive_interval(HTTP2_PING_INTERVAL)
             .max_concurrent_streams(self.limits.http2_streams)
@@ -213,11 +235,14 @@ impl Server {
             .initial_stream_window_size(HTTP2_STREAM_WINDOW)
             .initial_connection_window_size(HTTP2_CONNECTION_WINDOW);
         let acceptor = Acceptor {
-            builder,
+            serving: Arc::new(ServingOptions {
+                http1,
+                http2,
+                tasks: self.tasks.clone(),
+                limits: self.limits,
+            }),
             app: self.app,
-            tasks: self.tasks.clone(),
             tls: self.tls,
-            limits: self.limits,
             gatekeeper: self.gatekeeper,
             budgets: ServerBudgets::new(&self.limits),
         };
@@ -231,11 +256,9 @@ impl Server {
 }
 
 struct Acceptor {
-    builder: auto::Builder<Http2Executor>,
+    serving: Arc<ServingOptions>,
     app: Router,
-    tasks: Tasks,
     tls: Option<Tls>,
-    limits: ServerLimits,
     gatekeeper: Option<Gatekeeper>,
     budgets: Arc<ServerBudgets>,
 }
@@ -280,7 +303,7 @@ impl Acceptor {
         let user = PeerUser::new(addr, tcp.local_addr().ok());
         let socket = TcpConnection::new(tcp)
             .with_place(admitted.place)
-            .with_write_limit(self.limits.write_timeout);
+            .with_write_limit(self.serving.limits.write_timeout);
         let requests = RequestHandler {
             peer: RequestPeer {
                 addr,
@@ -294,23 +317,23 @@ impl Acceptor {
             has_several_owners: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
             begun: Notify::new(),
+            handover: Arc::default(),
         };
         let connection = HttpConnection {
             requests: Arc::new(requests),
-            builder: self.builder.clone(),
-            tasks: self.tasks.clone(),
-            limits: self.limits,
+            options: self.serving.clone(),
         };
+        let tasks = &self.serving.tasks;
         let span = tracing::debug_span!(parent: None, "connection", %addr, agent = Empty);
         match &self.tls {
             None => {
                 let serving = connection.serve(Io::Plain(socket));
-                self.tasks.spawn(serving.instrument(span));
+                tasks.spawn(serving.instrument(span));
             }
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(tls.current());
                 let serving = connection.serve_tls(acceptor, socket);
-                self.tasks.spawn(serving.instrument(span));
+                tasks.spawn(serving.instrument(span));
             }
         }
     }
@@ -338,6 +361,7 @@ struct RequestHandler {
     has_several_owners: AtomicBool,
     has_begun: AtomicBool,
     begun: Notify,
+    handover: Arc<StreamHandover>,
 }
 
 impl RequestHandler {
@@ -358,6 +382,8 @@ impl RequestHandler {
         {
             return Ok(busy(failure));
         }
+        let can_leave_hyper = handover::has_chunks(&head);
+        let is_last = handover::closes_connection(&head.headers);
         let request = Request::from_parts(head, body);
         let (mut request, leftover) = request_body::counted(request, &account);
         let peer = RequestPeer {
@@ -367,7 +393,11 @@ impl RequestHandler {
         request.extensions_mut().insert(peer);
         let mut response = self.app.clone().oneshot(request).await?;
         leftover.settle(&mut response).await;
-        Ok(response_body::counted(response, &account, version))
+        let response = response_body::counted(response, &account, version);
+        if can_leave_hyper {
+            return Ok(self.handover.offer(response, is_last));
+        }
+        Ok(response)
     }
 
     /// Returns the account for a request: of the owner of its token, else of its network address.
@@ -427,82 +457,4 @@ fn busy(failure: Failure) -> Response {
     let soon = HeaderValue::from_static("5");
     response.headers_mut().insert(header::RETRY_AFTER, soon);
     response
-}
-
-/// An accepted connection, until its end or its upgrade.
-struct HttpConnection {
-    requests: Arc<RequestHandler>,
-    builder: auto::Builder<Http2Executor>,
-    tasks: Tasks,
-    limits: ServerLimits,
-}
-
-impl HttpConnection {
-    async fn serve_tls(self, acceptor: TlsAcceptor, socket: TcpConnection) {
-        let addr = self.requests.peer.addr;
-        let handshake = async {
-            if socket.peek().await?.is_some_and(plain::is_http) {
-                plain::refuse(socket).await?;
-                return Ok(None);
-            }
-            acceptor.accept(socket).await.map(Some)
-        };
-        let handshake = timeout(self.limits.tls_handshake_timeout, handshake);
-        let stop = self.tasks.stop_token().clone();
-        match stop.run_until_cancelled(handshake).await {
-            Some(Ok(Ok(Some(stream)))) => self.serve(Io::Tls(Box::new(stream))).await,
-            Some(Ok(Ok(None))) => tracing::debug!(%addr, "plain HTTP on a port that speaks TLS"),
-            Some(Ok(Err(error))) => tracing::debug!(%addr, %error, "TLS handshake failed"),
-            Some(Err(_)) => tracing::debug!(%addr, "TLS handshake took too long"),
-            None => {}
-        }
-    }
-
-    async fn serve(self, io: Io) {
-        let Self {
-            requests,
-            builder,
-            tasks,
-            limits,
-        } = self;
-        let addr = requests.peer.addr;
-        let service = {
-            let requests = requests.clone();
-            service_fn(move |request| {
-                let requests = requests.clone();
-                async move { requests.answer(request).await }
-            })
-        };
-        let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(io), service));
-        // The timeout of hyper starts only after the peer has shown its HTTP version.
-        let mut silence = pin!(sleep(limits.header_read_timeout));
-        let mut stop = pin!(tasks.stop_token().cancelled());
-        let (mut watches_silence, mut is_stopping) = (true, false);
-        loop {
-            tokio::select! {
-                served = serving.as_mut() => {
-                    if let Err(error) = served {
-                        tracing::debug!(%addr, %error, "connection ended with an error");
-                    }
-                    return;
-                }
-                () = silence.as_mut(), if watches_silence => {
-                    watches_silence = false;
-                    if !requests.has_begun.load(Ordering::Relaxed) {
-                        tracing::debug!(%addr, "no request came in time");
-                        return;
-                    }
-                }
-                () = stop.as_mut(), if !is_stopping => {
-                    is_stopping = true;
-                    serving.as_mut().graceful_shutdown();
-                }
-                // A slot reserved for the operator serves one request.
-                () = requests.begun.notified(), if !is_stopping => {
-                    is_stopping = true;
-                    serving.as_mut().graceful_shutdown();
-                }
-            }
-        }
-    }
 }

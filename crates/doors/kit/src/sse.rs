@@ -44,6 +44,8 @@ pub struct SseFrame {
     pub data: Option<Bytes>,
     /// Comment, ignored by clients.
     pub comment: Option<Cow<'static, str>>,
+    /// Bytes of a frame that was encoded before; the other fields are empty then.
+    encoded: Option<Bytes>,
 }
 
 impl SseFrame {
@@ -63,6 +65,14 @@ impl SseFrame {
         }
     }
 
+    /// Wraps the bytes of a whole frame, from [`encode`](Self::encode). Many responses can share the bytes.
+    pub fn encoded(bytes: Bytes) -> Self {
+        Self {
+            encoded: Some(bytes),
+            ..Self::default()
+        }
+    }
+
     /// Sets the name of the event.
     pub fn with_event(mut self, event: impl Into<Cow<'static, str>>) -> Self {
         self.event = Some(event.into());
@@ -75,8 +85,24 @@ impl SseFrame {
         self
     }
 
+    /// Returns the bytes of the frame.
+    pub fn encode(self) -> Bytes {
+        match self.encoded {
+            Some(bytes) => bytes,
+            None => {
+                let mut out = BytesMut::new();
+                self.write_to(&mut out);
+                out.freeze()
+            }
+        }
+    }
+
     /// Appends the bytes of the frame to `out`.
     pub fn write_to(&self, out: &mut BytesMut) {
+        if let Some(bytes) = &self.encoded {
+            out.extend_from_slice(bytes);
+            return;
+        }
         if let Some(comment) = &self.comment {
             write_lines(out, b": ", comment.as_bytes());
         }
@@ -166,18 +192,34 @@ impl<S: Stream<Item = SseFrame>> SseBody<S> {
         self.silence.as_mut().reset(Instant::now() + self.keepalive);
     }
 
-    /// Collects all frames that are ready, up to the size of a batch.
+    /// Collects all frames that are ready, up to the size of a batch. A frame that is ready alone is not
+    /// copied.
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let first = match ready!(self.poll_frames(cx)) {
+            Some(frame) => frame.encode(),
+            None => return Poll::Ready(None),
+        };
         let mut batch = BytesMut::new();
-        while batch.len() < BATCH && !self.is_over {
-            match self.frames.as_mut().poll_next(cx) {
-                Poll::Ready(Some(frame)) => frame.write_to(&mut batch),
-                Poll::Ready(None) => self.is_over = true,
-                Poll::Pending if batch.is_empty() => return Poll::Pending,
-                Poll::Pending => break,
+        while first.len().max(batch.len()) < BATCH {
+            let Poll::Ready(Some(frame)) = self.poll_frames(cx) else {
+                break;
+            };
+            if batch.is_empty() {
+                batch.extend_from_slice(&first);
             }
+            frame.write_to(&mut batch);
         }
-        Poll::Ready((!batch.is_empty()).then(|| batch.freeze()))
+        let is_alone = batch.is_empty();
+        Poll::Ready(Some(if is_alone { first } else { batch.freeze() }))
+    }
+
+    fn poll_frames(&mut self, cx: &mut Context<'_>) -> Poll<Option<SseFrame>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let frame = ready!(self.frames.as_mut().poll_next(cx));
+        self.is_over = frame.is_none();
+        Poll::Ready(frame)
     }
 }
 

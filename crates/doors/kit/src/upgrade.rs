@@ -13,11 +13,12 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header, request::Parts,
 };
 use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper_util::{rt::TokioIo, server::conn::auto::upgrade::downcast};
+use hyper_util::rt::TokioIo;
 use tungstenite::handshake::derive_accept_key;
 
 use crate::{
     io::Io,
+    server::HttpIo,
     tasks::Tasks,
     ws::{Ws, WsConfig},
 };
@@ -111,9 +112,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
 }
 
 fn ws_from_upgraded(upgraded: Upgraded, config: WsConfig) -> Ws<Io> {
-    match downcast::<TokioIo<Io>>(upgraded) {
+    match upgraded.downcast::<TokioIo<HttpIo>>() {
         Ok(parts) => {
-            Ws::server_with_leftover(parts.io.into_inner(), parts.read_buf.to_vec(), config)
+            let (io, ahead) = parts.io.into_inner().into_parts(&parts.read_buf);
+            Ws::server_with_leftover(io, ahead, config)
         }
         Err(foreign) => Ws::server(Io::Foreign(Box::new(TokioIo::new(foreign))), config),
     }

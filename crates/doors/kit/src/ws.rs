@@ -1,8 +1,8 @@
 //! A WebSocket over any asynchronous stream, owned by one task and made for the `select!` of that task: a
 //! door calls [`Ws::next_event`] in one arm, and waits for ready sources and timers in the others. Frames are
-//! queued without waiting and leave in one write per batch. Reading and the rules of RFC 6455 are handled by
-//! tungstenite. The codec and its buffers exist only while a message is half read, so an idle connection owns
-//! none.
+//! queued without waiting and leave in one write per batch. Usual messages are read here; all others, and the
+//! rules of RFC 6455, are handled by tungstenite. Its codec and all buffers exist only while a message is half
+//! read, so an idle connection owns none.
 //!
 //! The write queue is unbounded: the caller checks [`Ws::queued_bytes`] and stops in time.
 
@@ -10,7 +10,9 @@ mod adapter;
 mod boundary;
 mod error;
 mod event;
+mod frames;
 mod queue;
+mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -33,14 +35,16 @@ use tungstenite::{
 };
 
 use self::{
-    adapter::{CodecAdapter, WriteBuffer, poll_chunk},
+    adapter::{CodecAdapter, WriteBuffer, poll_fill},
     boundary::FrameBoundary,
+    whole::{NextFrame, WholeFrames},
 };
 use crate::server::{Account, ShareHolder};
 
 pub use self::{
     error::WsError,
     event::{WsConfig, WsEvent, WsMessage},
+    frames::{TextFrames, TextWriter},
 };
 pub use tungstenite::Utf8Bytes;
 
@@ -52,9 +56,10 @@ pub struct Ws<S> {
     io: S,
     role: Role,
     config: WsConfig,
-    /// `None` while no message is half read and no close is in progress.
-    codec: Option<WebSocketContext>,
-    boundary: FrameBoundary,
+    /// Bytes of the peer that neither a message nor the codec has taken.
+    whole: WholeFrames,
+    /// `None` unless the codec reads a message, or a close is in progress.
+    codec: Option<Box<Codec>>,
     out: WriteBuffer,
     /// Whether either side has begun the closing handshake.
     is_closing: bool,
@@ -71,6 +76,12 @@ pub struct Ws<S> {
     account: Option<Box<Account>>,
     /// Share of memory held by the incomplete message; exists only while a message is half read.
     unfinished: Option<Box<Share<ShareHolder>>>,
+}
+
+/// The codec for messages that are not read the short way, and its position in the stream of frames.
+struct Codec {
+    context: WebSocketContext,
+    boundary: FrameBoundary,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
@@ -91,12 +102,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
     }
 
     fn new(io: S, role: Role, leftover: Vec<u8>, config: WsConfig) -> Self {
-        let mut ws = Self {
+        Self {
             io,
             role,
             config,
+            whole: WholeFrames::new(leftover),
             codec: None,
-            boundary: FrameBoundary::default(),
             out: WriteBuffer::default(),
             is_closing: false,
             is_over: false,
@@ -106,11 +117,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
             blocked_since: None,
             account: None,
             unfinished: None,
-        };
-        if !leftover.is_empty() {
-            ws.start_codec(leftover);
         }
-        ws
     }
 
     /// Returns the underlying stream.
@@ -149,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
     pub fn set_max_message(&mut self, bytes: usize) {
         self.config.max_message = bytes;
         if let Some(codec) = &mut self.codec {
-            codec.set_config(|config| {
+            codec.context.set_config(|config| {
                 config.max_message_size = Some(bytes);
                 config.max_frame_size = Some(bytes);
             });
@@ -260,17 +267,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
                 return Poll::Ready(Some(Err(error)));
             }
             if self.codec.is_none() {
-                let chunk = match ready!(poll_chunk(&mut self.io, cx, self.config.read_buffer)) {
-                    Ok(chunk) if chunk.is_empty() => Err(WsError::Disconnected),
-                    chunk => chunk.map_err(WsError::Io),
-                };
-                match chunk {
-                    Ok(chunk) => self.start_codec(chunk),
-                    Err(error) => return Poll::Ready(Some(Err(self.fail(error)))),
+                match self.whole.next(self.role, self.config.max_message) {
+                    NextFrame::Text(bytes) => {
+                        self.unfinished = None;
+                        let text = Utf8Bytes::try_from(bytes).map(WsMessage::Text);
+                        return Poll::Ready(Some(text.map_err(|_| self.fail(WsError::NotUtf8))));
+                    }
+                    NextFrame::Binary(bytes) => {
+                        self.unfinished = None;
+                        return Poll::Ready(Some(Ok(WsMessage::Binary(bytes))));
+                    }
+                    NextFrame::Partial => match poll_fill(&mut self.io, cx, &mut self.whole) {
+                        Poll::Ready(Ok(1..)) => {}
+                        Poll::Ready(Ok(0)) => {
+                            let error = self.fail(WsError::Disconnected);
+                            return Poll::Ready(Some(Err(error)));
+                        }
+                        Poll::Ready(Err(error)) => {
+                            return Poll::Ready(Some(Err(self.fail(WsError::Io(error)))));
+                        }
+                        Poll::Pending => return self.wait_for_more(),
+                    },
+                    NextFrame::Other => self.start_codec(),
                 }
+                continue;
             }
-            let (codec, mut adapter) = self.codec_and_adapter(Some(cx));
-            let Some(read) = codec.map(|codec| codec.read(&mut adapter)) else {
+            let codec = self.codec_and_adapter(Some(cx));
+            let Some(read) = codec.map(|(codec, mut adapter)| codec.read(&mut adapter)) else {
                 continue;
             };
             match read {
@@ -280,10 +303,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
                     }
                 }
                 Err(CodecError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    return match self.count_unfinished() {
-                        true => Poll::Pending,
-                        false => Poll::Ready(Some(Err(self.fail(WsError::NoRoom)))),
-                    };
+                    return self.wait_for_more();
                 }
                 Err(CodecError::ConnectionClosed | CodecError::AlreadyClosed) => {
                     self.is_over = true;
@@ -323,12 +343,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         WsEvent::Flushed
     }
 
+    /// Waits for more bytes of the peer, unless the bytes of an incomplete message exceed the share of its
+    /// holder.
+    fn wait_for_more(&mut self) -> Poll<Option<Result<WsMessage, WsError>>> {
+        match self.count_unfinished() {
+            true => Poll::Pending,
+            false => Poll::Ready(Some(Err(self.fail(WsError::NoRoom)))),
+        }
+    }
+
     /// Counts the bytes read of an incomplete message; returns `false` if the account has no room.
     fn count_unfinished(&mut self) -> bool {
         let Some(account) = &self.account else {
             return true;
         };
-        let bytes = self.boundary.unfinished();
+        let bytes = match &self.codec {
+            Some(codec) => codec.boundary.unfinished(),
+            None => self.whole.unfinished(),
+        };
         if bytes == 0 {
             self.unfinished = None;
             return true;
@@ -355,6 +387,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
         if error.close_code().is_none() {
             self.is_closing = true;
             self.codec = None;
+            self.whole = WholeFrames::default();
             self.out.discard();
         }
         error
@@ -362,15 +395,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
 
     /// Converts a message of the codec, and drops the codec if it holds no more data.
     fn take(&mut self, message: Message) -> Option<WsMessage> {
-        self.boundary.take();
+        if let Some(codec) = &mut self.codec {
+            codec.boundary.take();
+        }
         let incoming = match message {
             Message::Text(text) => WsMessage::Text(text),
             Message::Binary(bytes) => WsMessage::Binary(bytes),
             Message::Pong(payload) => WsMessage::Pong(payload),
             Message::Ping(payload) => {
                 // The pong waits inside the codec until the codec flushes it into our buffer.
-                let (codec, mut adapter) = self.codec_and_adapter(None);
-                if let Some(Err(error)) = codec.map(|codec| codec.flush(&mut adapter)) {
+                let codec = self.codec_and_adapter(None);
+                let flushed = codec.map(|(codec, mut adapter)| codec.flush(&mut adapter));
+                if let Some(Err(error)) = flushed {
                     tracing::trace!(%error, "pong was not queued");
                 }
                 WsMessage::Ping(payload)
@@ -391,39 +427,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Ws<S> {
             // Never returned by a reading codec.
             Message::Frame(_) => return None,
         };
-        if !self.is_closing && self.boundary.is_clean() {
+        let is_clean = |codec: &Codec| codec.boundary.is_clean();
+        if !self.is_closing && self.codec.as_deref().is_none_or(is_clean) {
             self.codec = None;
             self.unfinished = None;
         }
         Some(incoming)
     }
 
-    fn start_codec(&mut self, read: Vec<u8>) {
-        self.boundary.feed(&read);
+    fn start_codec(&mut self) {
         let config = WebSocketConfig::default()
             .read_buffer_size(self.config.read_buffer)
             // The codec writes into our own buffer at once.
             .write_buffer_size(0)
             .max_message_size(Some(self.config.max_message))
             .max_frame_size(Some(self.config.max_message));
-        self.codec = Some(WebSocketContext::from_partially_read(
-            read,
-            self.role,
-            Some(config),
-        ));
+        self.codec = Some(Box::new(Codec {
+            context: WebSocketContext::new(self.role, Some(config)),
+            boundary: FrameBoundary::default(),
+        }));
     }
 
     fn codec_and_adapter<'a, 'c>(
         &'a mut self,
         cx: Option<&'a mut Context<'c>>,
-    ) -> (Option<&'a mut WebSocketContext>, CodecAdapter<'a, 'c, S>) {
+    ) -> Option<(&'a mut WebSocketContext, CodecAdapter<'a, 'c, S>)> {
+        let Codec { context, boundary } = &mut **self.codec.as_mut()?;
         let adapter = CodecAdapter {
             io: &mut self.io,
             cx,
-            boundary: &mut self.boundary,
+            boundary,
+            whole: &mut self.whole,
             out: &mut self.out,
         };
-        (self.codec.as_mut(), adapter)
+        Some((context, adapter))
     }
 }
 

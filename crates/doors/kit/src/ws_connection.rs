@@ -43,7 +43,7 @@ use crate::{
     socket::HangupDetector,
     tasks::Tasks,
     upgrade::Upgrade,
-    ws::{Utf8Bytes, Ws, WsConfig, WsError, WsEvent, WsMessage},
+    ws::{TextFrames, Utf8Bytes, Ws, WsConfig, WsError, WsEvent, WsMessage},
 };
 
 pub use self::liveness::PeerLiveness;
@@ -51,7 +51,7 @@ pub use self::liveness::PeerLiveness;
 /// Bytes queued for the socket above which frames are flushed before more are taken from the pipes.
 const QUEUE_HIGH: usize = 64 << 10;
 /// Frames of the peer that are handled before the answers are flushed.
-const READ_BATCH: usize = 64;
+const READ_BATCH: usize = 256;
 /// Timeout for writing the last frames of a closing connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -166,7 +166,7 @@ pub struct WsConnection {
     shown: Option<Box<HandshakeIdentity>>,
     /// Close frame of the peer.
     goodbye: Option<Box<PeerClose>>,
-    bell: Arc<ReadySet>,
+    ready_set: Arc<ReadySet>,
     gate: Arc<Gate>,
     signs: Arc<PeerLiveness>,
     /// Cancelled when the hub stops.
@@ -218,7 +218,7 @@ impl WsConnection {
                 came: parts.came,
             })),
             goodbye: None,
-            bell: ReadySet::new(),
+            ready_set: ReadySet::new(),
             gate: Arc::default(),
             signs: Arc::default(),
             stop: Box::pin(parts.stop.cancelled_owned()),
@@ -267,7 +267,7 @@ impl WsConnection {
 
     /// Returns a handle that makes [`next`](Self::next) report [`WsConnectionEvent::Rang`] with `key`.
     pub fn ready_handle(&self, key: u32) -> ReadyHandle {
-        self.bell.handle(key)
+        self.ready_set.handle(key)
     }
 
     /// Returns the gate of the pipes that the peer writes into.
@@ -334,9 +334,15 @@ impl WsConnection {
 
     /// Queues a text frame for the peer. The next call of [`next`](Self::next) writes the frame.
     pub fn queue(&mut self, frame: &str) {
-        self.counts.went_out(frame.len());
+        self.counts.went_out(1, frame.len());
         // A closing socket accepts no more frames; `next` is about to report the end.
         self.ws.queue_text(frame).ok();
+    }
+
+    /// Queues a batch of text frames for the peer, like [`queue`](Self::queue).
+    pub fn queue_frames(&mut self, frames: &TextFrames) {
+        self.counts.went_out(frames.count(), frames.text_bytes());
+        self.ws.queue_frames(frames).ok();
     }
 
     /// Returns whether the write queue is full. Ready sources then wait, so that their data stays in the
@@ -389,7 +395,7 @@ impl WsConnection {
     /// end, so that later turns skip the check.
     fn check_end(&mut self) -> Option<WsConnectionEnd> {
         self.rung.end = false;
-        let waker = Waker::from(Arc::new(self.bell.handle(END)));
+        let waker = Waker::from(Arc::new(self.ready_set.handle(END)));
         let mut cx = Context::from_waker(&waker);
         if self.stop.as_mut().poll(&mut cx).is_ready() {
             return Some(Closing::Stopping.into());
@@ -442,7 +448,7 @@ impl WsConnection {
         reading: Reading,
         may_read: bool,
     ) -> Poll<Option<WsConnectionEvent>> {
-        let rang = self.rung.poll_ready(&self.bell, cx).is_ready();
+        let keys = self.rung.poll_ready(&self.ready_set, cx).is_ready();
         // Mail of the hub about earlier frames of the peer is handled before more frames are read.
         if self.rung.is_urgent() {
             return Poll::Ready(None);
@@ -450,7 +456,7 @@ impl WsConnection {
         while let Poll::Ready(turn) = self.ws.poll_event(cx, may_read) {
             return Poll::Ready(match turn {
                 // No source waited for the flush: continue with the peer's frames.
-                WsEvent::Flushed if may_read && !rang && !self.rung.has_waiting() => continue,
+                WsEvent::Flushed if may_read && !keys && !self.rung.has_waiting() => continue,
                 WsEvent::Flushed => None,
                 WsEvent::Closed => Some(WsConnectionEvent::Over(match &self.goodbye {
                     Some(goodbye) if goodbye.is_done() => WsConnectionEnd::Left,
@@ -460,7 +466,7 @@ impl WsConnection {
                 WsEvent::Frame(frame) => self.on_first_frame(frame),
             });
         }
-        if rang {
+        if keys {
             return Poll::Ready(None);
         }
         self.set_timer(now, reading, may_read);

@@ -60,7 +60,7 @@ impl<'a> ToolRequest<'a> {
     }
 
     /// Returns the [`RequestLifetime`] that ends a wait early.
-    pub(crate) fn leash(&self) -> RequestLifetime {
+    pub(crate) fn lifetime(&self) -> RequestLifetime {
         RequestLifetime::until_stop(self.principal(), &self.mcp.stop)
     }
 

@@ -64,7 +64,7 @@ pub(crate) async fn wait(
     let until = Instant::now() + patience;
     let mut subscription = task.subscribe(task.turn());
     let mut hearing = TurnReader::new(asked, task, after);
-    let broken = asked.leash().ended();
+    let broken = asked.lifetime().ended();
     tokio::pin!(broken);
     let stop = loop {
         tokio::select! {

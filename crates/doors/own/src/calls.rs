@@ -101,14 +101,14 @@ pub(crate) async fn open(
     let response = match wish {
         ResponseForm::Stream => {
             let first = CallEvent::Call(CallIds::from(&*call)).frame();
-            let leash = RequestLifetime::for_principal(&call.principal);
-            stream::reply(&state, leash, Some(first), asking, ReadExtent::Turn)
+            let lifetime = RequestLifetime::for_principal(&call.principal);
+            stream::reply(&state, lifetime, Some(first), asking, ReadExtent::Turn)
         }
         ResponseForm::Whole | ResponseForm::Detach => {
-            let leash = RequestLifetime::for_principal(&call.principal);
+            let lifetime = RequestLifetime::for_principal(&call.principal);
             let (opened, remedy) = (CallIds::from(&*call), "ask for it with \"stream\": true");
             let waiting = wait(asking.into(), opened, state.hub.limits(), remedy);
-            Json(leashed(waiting, leash).await?).into_response()
+            Json(leashed(waiting, lifetime).await?).into_response()
         }
     };
     Ok(with_call_id(response, call.id))
@@ -170,15 +170,15 @@ pub(crate) async fn reply(
                 pos: 0,
             });
             let first = CallEvent::Call(CallIds::from(&record)).frame_at(Some(start));
-            let leash = RequestLifetime::until_stop(principal, &state.stop);
-            stream::reply(state, leash, Some(first), subscription, ReadExtent::Turn)
+            let lifetime = RequestLifetime::until_stop(principal, &state.stop);
+            stream::reply(state, lifetime, Some(first), subscription, ReadExtent::Turn)
         }
         ResponseForm::Whole => {
-            let leash = RequestLifetime::until_stop(principal, &state.stop);
+            let lifetime = RequestLifetime::until_stop(principal, &state.stop);
             let remedy = format!("read it from /v1/calls/{}/events", record.id);
             let opened = CallIds::from(&record);
             let waiting = wait(subscription.into(), opened, state.hub.limits(), &remedy);
-            Json(leashed(waiting, leash).await?).into_response()
+            Json(leashed(waiting, lifetime).await?).into_response()
         }
     };
     Ok(with_call_id(response, record.call))
@@ -193,11 +193,11 @@ fn with_call_id(mut response: Response, call: CallId) -> Response {
 /// Waits for a reply as long as the caller's token and, for durable calls, the hub last.
 async fn leashed(
     waiting: impl Future<Output = Result<CallResult, Failure>>,
-    leash: RequestLifetime,
+    lifetime: RequestLifetime,
 ) -> Result<CallResult, Failure> {
     tokio::select! {
         result = waiting => result,
-        failure = leash.ended() => Err(failure),
+        failure = lifetime.ended() => Err(failure),
     }
 }
 

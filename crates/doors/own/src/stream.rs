@@ -26,11 +26,11 @@ use crate::{
 
 fn respond(
     state: &OwnState,
-    leash: RequestLifetime,
+    lifetime: RequestLifetime,
     say: fn(&Failure) -> SseFrame,
     frames: impl Stream<Item = SseFrame> + Send + 'static,
 ) -> Response {
-    lifetime::respond(&state.hub, DOOR, leash, say, frames)
+    lifetime::respond(&state.hub, DOOR, lifetime, say, frames)
 }
 
 fn call_failure_frame(failure: &Failure) -> SseFrame {
@@ -57,7 +57,7 @@ pub(crate) enum ReadExtent {
 /// The stream of a reply, live or durable; `first` is said before what the reader has.
 pub(crate) fn reply(
     state: &OwnState,
-    leash: RequestLifetime,
+    lifetime: RequestLifetime,
     first: Option<SseFrame>,
     reader: impl Into<ReplyReader>,
     reading: ReadExtent,
@@ -72,7 +72,7 @@ pub(crate) fn reply(
     });
     respond(
         state,
-        leash,
+        lifetime,
         call_failure_frame,
         stream::iter(first).chain(frames),
     )
@@ -117,7 +117,7 @@ impl TaskEventReader {
 
 /// Responds with the events of a [`Watching`] observer.
 pub(crate) fn watch(state: &OwnState, principal: &Principal, watching: Watching) -> Response {
-    let leash = RequestLifetime::until_stop(principal, &state.stop);
+    let lifetime = RequestLifetime::until_stop(principal, &state.stop);
     let seen = stream::unfold((watching, None), |(mut watching, held)| async move {
         if let Some(held) = held {
             return Some((held, (watching, None)));
@@ -127,5 +127,5 @@ pub(crate) fn watch(state: &OwnState, principal: &Principal, watching: Watching)
         let missed = (missed > 0).then(|| WatchEvent::missed(missed).frame());
         Some((seen, (watching, missed)))
     });
-    respond(state, leash, watch_failure_frame, seen)
+    respond(state, lifetime, watch_failure_frame, seen)
 }

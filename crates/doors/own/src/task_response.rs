@@ -62,13 +62,13 @@ pub(crate) async fn respond(
         present,
     };
     let (pieces, written) = mpsc::channel(1);
-    let leash = RequestLifetime::for_principal(principal);
+    let lifetime = RequestLifetime::for_principal(principal);
     let writing = async move {
         // Released when the response is sent or abandoned.
         let _room = room;
         tokio::select! {
             biased;
-            failure = leash.ended() => Err(failure),
+            failure = lifetime.ended() => Err(failure),
             result = answer.write(JsonWriter::new(pieces)) => result,
         }
     };

@@ -238,9 +238,9 @@ pub(crate) async fn events(
         false if after == Some(present) => ReadExtent::Nothing,
         false => ReadExtent::Until(present.pos),
     };
-    let leash = RequestLifetime::until_stop(&principal, &state.stop);
+    let lifetime = RequestLifetime::until_stop(&principal, &state.stop);
     let reader = task.subscribe(after);
-    Ok(stream::reply(&state, leash, None, reader, reading))
+    Ok(stream::reply(&state, lifetime, None, reader, reading))
 }
 
 /// Cancels your call, or a call at your agent. The agent and the caller are notified immediately.

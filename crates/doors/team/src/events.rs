@@ -1,12 +1,17 @@
 //! `GET /v1/teams/{id}/events`: event feed of a team as envelopes over SSE. With an upgrade: the WebSocket
 //! for publishing by outside runtimes. A reconnecting reader continues after its last event.
 
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
 use axum::{
     Extension,
     extract::{Request, State},
     response::{IntoResponse as _, Response},
 };
-use futures_util::{StreamExt as _, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use http::{HeaderMap, header::UPGRADE};
 use jackfield_kit::{
     api::{
@@ -92,12 +97,9 @@ pub(crate) async fn events(
         team: id,
         viewing: Some(viewing),
     };
-    let seen = stream::unfold(reader, |mut reader| async move {
-        reader.next().await.map(|frame| (frame, reader))
-    });
-    let leash = RequestLifetime::until_stop(&principal, door.tasks.stop_token());
-    let frames = stream::iter([first]).chain(seen);
-    Ok(respond(door.teams.hub(), DOOR, leash, failed, frames))
+    let lifetime = RequestLifetime::until_stop(&principal, door.tasks.stop_token());
+    let frames = stream::iter([first]).chain(reader);
+    Ok(respond(door.teams.hub(), DOOR, lifetime, failed, frames))
 }
 
 fn wants_socket(headers: &HeaderMap) -> bool {
@@ -121,17 +123,26 @@ struct TeamEventReader {
     viewing: Option<FeedReader>,
 }
 
-impl TeamEventReader {
-    async fn next(&mut self) -> Option<SseFrame> {
-        match self.viewing.as_mut()?.next().await {
-            Some(FeedItem::Event(told)) => Some(envelope(&told, &self.team)),
-            Some(FeedItem::Missed(missed)) => Some(gap(&missed)),
-            None => {
-                self.viewing = None;
-                let text = format!("team {} was removed", self.team);
-                Some(failed(&Failure::new(Reason::NotFound, text)))
+impl Stream for TeamEventReader {
+    type Item = SseFrame;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SseFrame>> {
+        let this = &mut *self;
+        let Some(viewing) = &mut this.viewing else {
+            return Poll::Ready(None);
+        };
+        Poll::Ready(Some(match ready!(viewing.poll_next(cx)) {
+            Some(FeedItem::Event(told)) => {
+                let encode = |told: &FeedEvent| envelope(told, &this.team).encode();
+                SseFrame::encoded(viewing.frame(&told, encode))
             }
-        }
+            Some(FeedItem::Missed(missed)) => gap(&missed),
+            None => {
+                this.viewing = None;
+                let text = format!("team {} was removed", this.team);
+                failed(&Failure::new(Reason::NotFound, text))
+            }
+        }))
     }
 }
 

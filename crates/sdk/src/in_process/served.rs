@@ -46,9 +46,9 @@ async fn work(
     serving: &AgentHandle,
     others: &mut JoinSet<()>,
 ) -> Option<End> {
-    let (gate, bell) = (Arc::new(Gate::default()), ReadySet::new());
+    let (gate, ready_set) = (Arc::new(Gate::default()), ReadySet::new());
     serving.gated(gate.clone());
-    serving.input().listen(bell.handle(0));
+    serving.input().listen(ready_set.handle(0));
     let all = OutputSupport {
         artifacts: true,
         asks: true,
@@ -60,9 +60,9 @@ async fn work(
     // is used up.
     let mut is_full = false;
     loop {
-        let mut rang = Vec::new();
+        let mut keys = Vec::new();
         let said = tokio::select! {
-            () = bell.wait(&mut rang) => {
+            () = ready_set.wait(&mut keys) => {
                 let mut inputs = Vec::new();
                 if serving.input().take(&mut inputs, BATCH).is_some() {
                     return None;

@@ -119,6 +119,13 @@ pub fn push_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// Returns `text` as a quoted, escaped JSON string.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + "\"\"".len());
+    push_string(&mut out, text);
+    out
+}
+
 /// Number of bytes examined together.
 const BLOCK: usize = 16;
 

@@ -110,10 +110,10 @@ pub(super) async fn go_on(remote: Arc<Remote>, serving: AgentHandle, leaving: Ca
 
 /// Waits until a call is ended.
 async fn ended(serving: &AgentHandle) {
-    let bell = ReadySet::new();
-    serving.input().listen(bell.handle(0));
+    let ready_set = ReadySet::new();
+    serving.input().listen(ready_set.handle(0));
     while !serving.call().is_ended() {
-        bell.wait(&mut Vec::new()).await;
+        ready_set.wait(&mut Vec::new()).await;
     }
 }
 
@@ -258,9 +258,9 @@ impl RemoteCall {
     }
 
     async fn run(&mut self, leaving: &CancellationToken) -> RemoteCallOutcome {
-        let (gate, bell) = (Arc::new(Gate::default()), ReadySet::new());
+        let (gate, ready_set) = (Arc::new(Gate::default()), ReadySet::new());
         self.serving.gated(gate.clone());
-        self.serving.input().listen(bell.handle(0));
+        self.serving.input().listen(ready_set.handle(0));
         if !self.is_taken_up {
             self.begin();
         } else if self.go_on().is_none() {
@@ -270,9 +270,9 @@ impl RemoteCall {
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_full = false;
         loop {
-            let mut rang = Vec::new();
+            let mut keys = Vec::new();
             let arrived = tokio::select! {
-                () = bell.wait(&mut rang) => {
+                () = ready_set.wait(&mut keys) => {
                     if self.handle_input().is_none() {
                         return RemoteCallOutcome::Stopped;
                     }

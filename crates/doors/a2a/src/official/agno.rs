@@ -49,24 +49,24 @@ pub(super) fn operation(place: &RestRoute, version: A2aVersion, body: &[u8]) -> 
 
 /// Answers a request of the dialect.
 pub(super) async fn serve(
-    visit: Result<InboundRequest, A2aError>,
+    inbound: Result<InboundRequest, A2aError>,
     operation: Operation,
     body: &[u8],
 ) -> Response {
-    match answer(visit, operation, body).await {
+    match answer(inbound, operation, body).await {
         Ok(response) => response,
         Err(fault) => refused(&fault),
     }
 }
 
 async fn answer(
-    visit: Result<InboundRequest, A2aError>,
+    inbound: Result<InboundRequest, A2aError>,
     operation: Operation,
     body: &[u8],
 ) -> Result<Response, A2aError> {
-    let visit = visit?;
+    let inbound = inbound?;
     let rpc::RpcCall { id, params, .. } = rpc::RpcCall::read(body).map_err(|(_, fault)| fault)?;
-    let max_depth = visit.a2a.hub.limits().json_depth;
+    let max_depth = inbound.a2a.hub.limits().json_depth;
     let ask = OperationRequest::read(operation, A2aVersion::V03, params, max_depth)?;
     if let OperationRequest::Send(params) | OperationRequest::Stream(params) = &ask {
         check_role(params)?;
@@ -77,8 +77,8 @@ async fn answer(
     {
         status = StatusCode::ACCEPTED;
     }
-    let answer = match visit.answer(ask).await? {
-        OperationResult::Stream(updates) => return Ok(stream::respond(visit, id, *updates)),
+    let answer = match inbound.answer(ask).await? {
+        OperationResult::Stream(updates) => return Ok(stream::respond(inbound, id, *updates)),
         answer => answer,
     };
     if let OperationResult::Sent(StreamItem::Message(_)) = &answer {

@@ -114,13 +114,13 @@ async fn begin(
     };
     let (head, body) = request.into_parts();
     let version = version(&head.headers)?;
-    let visit = InboundRequest::new(a2a.clone(), agent, version, &head)?;
+    let inbound = InboundRequest::new(a2a.clone(), agent, version, &head)?;
     let limits = a2a.hub.limits();
     let max = Size(limits.message.0 + FRAME_HEAD);
     let body = body::read(body, max, limits.write_stuck).await;
     let body = Body::from(body.map_err(fault_from)?);
     let request = Request::from_parts(head, body);
-    Ok((operation, GrpcExchange { visit, request }))
+    Ok((operation, GrpcExchange { inbound, request }))
 }
 
 /// Returns the version of the request. The package has only version 1.0, so the header is optional.
@@ -136,83 +136,83 @@ fn version(headers: &HeaderMap) -> Result<A2aVersion, A2aError> {
 
 /// Authenticated request, ready to be decoded.
 struct GrpcExchange {
-    visit: InboundRequest,
+    inbound: InboundRequest,
     request: Request,
 }
 
 impl GrpcExchange {
     async fn serve(self, operation: Operation) -> Response {
-        let depth = self.visit.a2a.hub.limits().json_depth;
+        let depth = self.inbound.a2a.hub.limits().json_depth;
         match operation {
             Operation::Send => {
-                self.unary(move |visit, asked| async move {
-                    let sent = visit.send(read::send(asked, depth)?).await?;
+                self.unary(move |inbound, asked| async move {
+                    let sent = inbound.send(read::send(asked, depth)?).await?;
                     Ok(write::item(sent))
                 })
                 .await
             }
             Operation::Stream => {
-                self.streaming(move |visit, asked| async move {
-                    visit.stream(read::send(asked, depth)?).await
+                self.streaming(move |inbound, asked| async move {
+                    inbound.stream(read::send(asked, depth)?).await
                 })
                 .await
             }
             Operation::Get => {
-                self.unary(|visit, asked| async move {
-                    Ok(write::task(visit.get(read::get(asked)?).await?))
+                self.unary(|inbound, asked| async move {
+                    Ok(write::task(inbound.get(read::get(asked)?).await?))
                 })
                 .await
             }
             Operation::List => {
-                self.unary(|visit, asked| async move {
-                    Ok(write::page(visit.list(read::list(asked)?).await?))
+                self.unary(|inbound, asked| async move {
+                    Ok(write::page(inbound.list(read::list(asked)?).await?))
                 })
                 .await
             }
             Operation::Cancel => {
-                self.unary(move |visit, asked| async move {
-                    let cancelled = visit.cancel(read::cancel(asked, depth)?).await?;
+                self.unary(move |inbound, asked| async move {
+                    let cancelled = inbound.cancel(read::cancel(asked, depth)?).await?;
                     Ok(write::task(cancelled))
                 })
                 .await
             }
             Operation::Subscribe => {
-                self.streaming(|visit, asked| async move {
-                    visit.subscribe(read::subscribe(asked)?, None).await
+                self.streaming(|inbound, asked| async move {
+                    inbound.subscribe(read::subscribe(asked)?, None).await
                 })
                 .await
             }
             Operation::CreatePush => {
-                self.unary(|visit, asked| async move {
-                    Ok(write::push(visit.create_push(read::push(asked)?).await?))
+                self.unary(|inbound, asked| async move {
+                    Ok(write::push(inbound.create_push(read::push(asked)?).await?))
                 })
                 .await
             }
             Operation::GetPush => {
-                self.unary(|visit, asked| async move {
-                    let found = visit.get_push(read::push_params(asked)?).await?;
+                self.unary(|inbound, asked| async move {
+                    let found = inbound.get_push(read::push_params(asked)?).await?;
                     Ok(write::push(found))
                 })
                 .await
             }
             Operation::ListPush => {
-                self.unary(|visit, asked| async move {
-                    let found = visit.list_push(read::push_list(asked)?).await?;
+                self.unary(|inbound, asked| async move {
+                    let found = inbound.list_push(read::push_list(asked)?).await?;
                     Ok(write::pushes(found))
                 })
                 .await
             }
             Operation::DeletePush => {
-                self.unary(|visit, asked| async move {
-                    visit.delete_push(read::push_params(asked)?).await
+                self.unary(|inbound, asked| async move {
+                    inbound.delete_push(read::push_params(asked)?).await
                 })
                 .await
             }
             Operation::ExtendedCard => {
                 self.unary(
-                    |visit, asked: proto::GetExtendedAgentCardRequest| async move {
+                    |inbound, asked: proto::GetExtendedAgentCardRequest| async move {
                         let tenant = read::word(asked.tenant);
-                        write::card(&visit.extended_card(tenant.as_deref())?)
+                        write::card(&inbound.extended_card(tenant.as_deref())?)
                     },
                 )
                 .await
@@ -230,14 +230,14 @@ impl GrpcExchange {
         Answer: prost::Message + 'static,
         Told: Future<Output = Result<Answer, A2aError>>,
     {
-        let Self { visit, request } = self;
-        let mut grpc = limited(&visit);
+        let Self { inbound, request } = self;
+        let mut grpc = limited(&inbound);
         let service = service_fn(|asked: tonic::Request<Asked>| {
-            let told = operate(visit.clone(), asked.into_inner());
+            let told = operate(inbound.clone(), asked.into_inner());
             async move { told.await.map(tonic::Response::new).map_err(status_from) }
         });
         let response = grpc.unary(service, request).await.map(Body::new);
-        reply::with_extensions(response, &visit)
+        reply::with_extensions(response, &inbound)
     }
 
     /// Runs a streaming operation: one message in, a stream out. A refusal comes before the stream begins.
@@ -249,17 +249,17 @@ impl GrpcExchange {
         Asked: prost::Message + Default + Bounded + 'static,
         Told: Future<Output = Result<UpdateStream, A2aError>>,
     {
-        let Self { visit, request } = self;
-        let mut grpc = limited(&visit);
+        let Self { inbound, request } = self;
+        let mut grpc = limited(&inbound);
         let service = service_fn(|asked: tonic::Request<Asked>| {
-            let told = operate(visit.clone(), asked.into_inner());
+            let told = operate(inbound.clone(), asked.into_inner());
             async move {
                 let updates = told.await.map_err(status_from)?;
                 Ok(tonic::Response::new(stream::unfold(updates, next)))
             }
         });
         let response = grpc.server_streaming(service, request).await;
-        reply::with_extensions(response.map(Body::new), &visit)
+        reply::with_extensions(response.map(Body::new), &inbound)
     }
 }
 
@@ -275,11 +275,11 @@ async fn next(
 
 /// Returns the codec with the hub's message limit for decoding; tonic's default limit is lower. Encoding has
 /// no limit, because a task may have any size.
-fn limited<Asked, Answer>(visit: &InboundRequest) -> Grpc<ProtobufCodec<Asked, Answer>>
+fn limited<Asked, Answer>(inbound: &InboundRequest) -> Grpc<ProtobufCodec<Asked, Answer>>
 where
     Asked: prost::Message + Default + Bounded + 'static,
     Answer: prost::Message + 'static,
 {
-    let limit = visit.a2a.hub.limits().message;
+    let limit = inbound.a2a.hub.limits().message;
     Grpc::new(ProtobufCodec::default()).max_decoding_message_size(limit.0)
 }

@@ -40,13 +40,13 @@ pub(super) async fn serve(
     let mut spoken = said
         .as_ref()
         .map_or(A2aVersion::V10, |said| said.unwrap_or(A2aVersion::V03));
-    let visit = InboundRequest::new(a2a.clone(), agent, spoken, &head);
-    let visit = match visit {
+    let inbound = InboundRequest::new(a2a.clone(), agent, spoken, &head);
+    let inbound = match inbound {
         Err(fault) if fault.kind == A2aErrorKind::Unauthenticated => {
             let id = unauthenticated_id(&a2a, body).await;
             return refused(spoken, &id, &fault);
         }
-        visit => visit,
+        inbound => inbound,
     };
     let body = match negotiate::read_body(&a2a, &head.headers, body).await {
         Ok(body) => body,
@@ -61,8 +61,8 @@ pub(super) async fn serve(
         // that a client sees a single form of errors.
         spoken = A2aVersion::V10;
     }
-    let mut visit = match visit {
-        Ok(visit) => visit,
+    let mut inbound = match inbound {
+        Ok(inbound) => inbound,
         Err(fault) => return refused(spoken, &call.id, &fault),
     };
     let (operation, version) = match said.and_then(|said| named(&call.method, said)) {
@@ -76,19 +76,19 @@ pub(super) async fn serve(
         }
         Err(fault) => return refused(spoken, &call.id, &fault),
     };
-    visit.version = version;
+    inbound.version = version;
     let max_depth = a2a.hub.limits().json_depth;
     let ask = OperationRequest::read(operation, version, call.params, max_depth);
     let answer = match ask {
-        Ok(ask) => visit.answer(ask).await,
+        Ok(ask) => inbound.answer(ask).await,
         Err(fault) => Err(fault),
     };
     match answer {
         Ok(answer) => {
             let response = answered(&a2a, version, call.id, answer);
-            reply::with_extensions(response, &visit)
+            reply::with_extensions(response, &inbound)
         }
-        Err(fault) if is_event(operation, &visit, &fault) => {
+        Err(fault) if is_event(operation, &inbound, &fault) => {
             let body = rpc::write_error(version, &call.id, &fault);
             reply::refused_stream(&fault, body)
         }
@@ -139,11 +139,11 @@ fn no_version(method: &str) -> A2aError {
 
 /// Returns true if the error must be sent as an event. Streaming clients of 0.3 read errors only from the
 /// stream, clients of 1.0 only from a plain response.
-fn is_event(operation: Operation, visit: &InboundRequest, fault: &A2aError) -> bool {
-    visit.version == A2aVersion::V03
+fn is_event(operation: Operation, inbound: &InboundRequest, fault: &A2aError) -> bool {
+    inbound.version == A2aVersion::V03
         && matches!(operation, Operation::Stream | Operation::Subscribe)
         && status_of(fault) == StatusCode::OK
-        && negotiate::takes_events(&visit.headers)
+        && negotiate::takes_events(&inbound.headers)
 }
 
 fn answered(a2a: &A2aDoor, version: A2aVersion, id: RpcId, answer: OperationResult) -> Response {

@@ -43,22 +43,22 @@ pub(super) struct UpdateRenderer {
 }
 
 impl UpdateRenderer {
-    /// Creates a renderer that continues after the last log item of `story`.
-    pub(super) fn after(story: &TaskSnapshot) -> Self {
-        let mut teller = Self {
-            names: story.names.clone(),
-            approvals_to_caller: story.approvals_to_caller,
-            turn: story.turn,
-            voices: story.voices.clone(),
+    /// Creates a renderer that continues after the last log item of `snapshot`.
+    pub(super) fn after(snapshot: &TaskSnapshot) -> Self {
+        let mut renderer = Self {
+            names: snapshot.names.clone(),
+            approvals_to_caller: snapshot.approvals_to_caller,
+            turn: snapshot.turn,
+            voices: snapshot.voices.clone(),
             words: String::new(),
             streamed: StreamedText::default(),
-            state: story.state,
+            state: snapshot.state,
             at: Timestamp::UNIX_EPOCH,
             sent_at: None,
-            asks: story.asks.clone(),
+            asks: snapshot.asks.clone(),
         };
-        teller.remember(&story.words);
-        teller
+        renderer.remember(&snapshot.words);
+        renderer
     }
 
     /// Returns the task's state as of the last update.

@@ -50,11 +50,11 @@ pub(super) fn refusal(
 
 /// Adds the header with the active extensions, if any, and hands the answer's memory account
 /// ([`InboundRequest::room`]) to the server.
-pub(super) fn with_extensions(mut response: Response, visit: &InboundRequest) -> Response {
-    if let Some(room) = &visit.room {
+pub(super) fn with_extensions(mut response: Response, inbound: &InboundRequest) -> Response {
+    if let Some(room) = &inbound.room {
         response.extensions_mut().insert(room.clone());
     }
-    if let Some((name, value)) = visit.extensions() {
+    if let Some((name, value)) = inbound.extensions() {
         response.headers_mut().insert(name, value);
     }
     response

@@ -50,10 +50,10 @@ pub(super) async fn serve(
     if !methods.contains(&head.method) {
         return reply::wrong_method(kind, &head.method, head.uri.path(), methods);
     }
-    let visit = match InboundRequest::new(a2a.clone(), agent, version, &head) {
+    let inbound = match InboundRequest::new(a2a.clone(), agent, version, &head) {
         // Read no body from an unauthenticated sender.
         Err(fault) if fault.kind == A2aErrorKind::Unauthenticated => return refused(&fault),
-        visit => visit,
+        inbound => inbound,
     };
     let body = if head.method == Method::POST {
         negotiate::read_body(&a2a, &head.headers, body).await
@@ -65,19 +65,19 @@ pub(super) async fn serve(
         Err(fault) => return refused(&fault),
     };
     if let Some(operation) = agno::operation(&found.place, version, &body) {
-        return agno::serve(visit, operation, &body).await;
+        return agno::serve(inbound, operation, &body).await;
     }
-    let asked = visit.and_then(|visit| {
+    let asked = inbound.and_then(|inbound| {
         let query = QueryPairs::of(&head.uri)?;
         check_version(version, negotiate::version(&head.headers, &query)?)?;
         let (ask, shape) = read(found, &head, &query, &body, &a2a)?;
-        Ok((visit, ask, shape))
+        Ok((inbound, ask, shape))
     });
-    let (visit, ask, shape) = match asked {
+    let (inbound, ask, shape) = match asked {
         Ok(asked) => asked,
         Err(fault) => return refused(&fault),
     };
-    let response = match visit.answer(ask).await {
+    let response = match inbound.answer(ask).await {
         Ok(OperationResult::Stream(updates)) => {
             reply::events(&a2a, *updates, move |told| match told {
                 Ok(item) => {
@@ -95,7 +95,7 @@ pub(super) async fn serve(
         }
         Err(fault) => return refused(&fault),
     };
-    reply::with_extensions(response, &visit)
+    reply::with_extensions(response, &inbound)
 }
 
 /// Returns the media type of answers and errors.

@@ -58,16 +58,16 @@ impl InboundRequest {
         };
         let is_waited_for = !params.configuration.return_immediately.unwrap_or(false);
         let turn = self.begin(params).await?;
-        let mut story = tokio::select! {
+        let mut snapshot = tokio::select! {
             biased;
             failure = RequestLifetime::for_principal(&self.principal).ended() => return Err(fault_from(failure)),
             heard = self.read_turn(&turn, is_waited_for) => heard?,
         };
         let record = turn.task.record();
-        story.apply_record(&record);
-        Ok(match story.as_message() {
+        snapshot.apply_record(&record);
+        Ok(match snapshot.as_message() {
             Some(message) => StreamItem::Message(Box::new(message)),
-            None => StreamItem::Task(Box::new(story.into_task(shown))),
+            None => StreamItem::Task(Box::new(snapshot.into_task(shown))),
         })
     }
 
@@ -87,15 +87,15 @@ impl InboundRequest {
             },
             None => present,
         };
-        let story = self.snapshot_at(&turn.task, from.pos).await?;
-        let teller = UpdateRenderer::after(&story);
-        let first = story.into_task(shown);
+        let snapshot = self.snapshot_at(&turn.task, from.pos).await?;
+        let renderer = UpdateRenderer::after(&snapshot);
+        let first = snapshot.into_task(shown);
         let mut updates = UpdateStream::new(
             self,
             &turn.task,
             from,
             StreamItem::Task(Box::new(first)),
-            teller,
+            renderer,
             StreamUntil::Turn,
         );
         if record.sent && turn.start.is_some() {
@@ -266,20 +266,20 @@ impl InboundRequest {
         if !is_waited_for {
             return self.snapshot_at(&turn.task, present.pos).await;
         }
-        let mut story = self.story(&record);
+        let mut snapshot = self.snapshot(&record);
         let mut subscription = turn.task.subscribe(None);
         while let Some(item) = subscription
             .next()
             .await
             .map_err(|error| store_failed(&error))?
         {
-            let next = story.take(item);
+            let next = snapshot.take(item);
             let is_new = turn.start.is_some_and(|start| next.pos > start);
-            if is_new && story.is_interrupted() {
+            if is_new && snapshot.is_interrupted() {
                 break;
             }
         }
-        Ok(story)
+        Ok(snapshot)
     }
 
     /// Reads the task's log up to position `end`.
@@ -299,7 +299,7 @@ impl InboundRequest {
         end: u64,
         count: impl Fn(usize) -> Result<(), A2aError>,
     ) -> Result<TaskSnapshot, A2aError> {
-        let mut story = self.story(&task.record());
+        let mut snapshot = self.snapshot(&task.record());
         let mut subscription = task.subscribe(None);
         let mut pos = 0;
         while pos < end
@@ -309,16 +309,16 @@ impl InboundRequest {
                 .map_err(|error| store_failed(&error))?
         {
             if let TaskItem::Row { item, .. } = &item
-                && story.has_room_for(item)
+                && snapshot.has_room_for(item)
             {
                 count(item.weight())?;
             }
-            pos = story.take(item).pos;
+            pos = snapshot.take(item).pos;
         }
-        Ok(story)
+        Ok(snapshot)
     }
 
-    fn story(&self, record: &TaskRecord) -> TaskSnapshot {
+    fn snapshot(&self, record: &TaskRecord) -> TaskSnapshot {
         let to_caller = self.asks_caller(&record.agent);
         TaskSnapshot::new(record, to_caller, self.a2a.hub.limits().message.0)
     }

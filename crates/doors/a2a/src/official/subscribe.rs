@@ -39,22 +39,22 @@ impl InboundRequest {
             return Err(A2aError::new(A2aErrorKind::Unsupported, text));
         }
         let from = after.unwrap_or(present);
-        let mut story = self.snapshot_at(&task, from.pos).await?;
+        let mut snapshot = self.snapshot_at(&task, from.pos).await?;
         if from == present {
-            story.apply_record(&record);
+            snapshot.apply_record(&record);
         }
-        let teller = UpdateRenderer::after(&story);
+        let renderer = UpdateRenderer::after(&snapshot);
         let shown = TaskDetail {
             history: None,
             artifacts: true,
         };
-        let first = story.into_task(shown);
+        let first = snapshot.into_task(shown);
         let until = match self.version {
             // Clients of 0.3 treat a state that waits for the caller as the end of the stream.
             A2aVersion::V03 => StreamUntil::Turn,
             A2aVersion::V10 => StreamUntil::End,
         };
         let first = StreamItem::Task(Box::new(first));
-        Ok(UpdateStream::new(self, &task, from, first, teller, until))
+        Ok(UpdateStream::new(self, &task, from, first, renderer, until))
     }
 }

@@ -70,9 +70,9 @@ impl InboundRequest {
             Some(room) => room.grow(weight * COPIES_IN_MEMORY).map_err(fault_from),
             None => Ok(()),
         };
-        let mut story = self.snapshot_at_counted(task, present.pos, count).await?;
-        story.apply_record(&record);
-        Ok(story.into_task(shown))
+        let mut snapshot = self.snapshot_at_counted(task, present.pos, count).await?;
+        snapshot.apply_record(&record);
+        Ok(snapshot.into_task(shown))
     }
 
     /// Returns a [`TaskPage`] of the caller's tasks, last changed first.
@@ -136,9 +136,9 @@ impl InboundRequest {
                 return Ok(task);
             }
         }
-        let mut story = TaskSnapshot::new(&record, false, 0);
-        story.apply_record(&record);
-        Ok(story.into_task(shown))
+        let mut snapshot = TaskSnapshot::new(&record, false, 0);
+        snapshot.apply_record(&record);
+        Ok(snapshot.into_task(shown))
     }
 
     /// Replaces the charge for the task's log by a charge for the serialized task. `before` is the charge
@@ -228,7 +228,7 @@ fn has_message(record: &TaskRecord) -> bool {
         || matches!(record.state, TaskState::InputRequired | TaskState::Rejected)
 }
 
-/// Sets the filter to find tasks in `state` as defined by [`state_from`](super::story::state_from). Returns
+/// Sets the filter to find tasks in `state` as defined by [`state_from`](super::snapshot::state_from). Returns
 /// false if no task can match.
 fn filter_by_state(state: A2aState, filter: &mut TaskFilter) -> bool {
     let called = |is_it: fn(A2aState, A2aState) -> bool| {

@@ -59,6 +59,7 @@ pub(super) fn record() -> TaskRecord {
         needs_auth: false,
         sent: true,
         sent_at: Some(AT),
+        cancelling: false,
         handle: None,
         epoch: 0,
         log_end: 0,
@@ -76,9 +77,12 @@ pub(super) fn record() -> TaskRecord {
 }
 
 fn story_of(items: &[LogItem]) -> TaskSnapshot {
-    let mut story = TaskSnapshot::new(&record(), false, usize::MAX);
-    items.iter().cloned().for_each(|item| story.add(item, AT));
-    story
+    let mut snapshot = TaskSnapshot::new(&record(), false, usize::MAX);
+    items
+        .iter()
+        .cloned()
+        .for_each(|item| snapshot.add(item, AT));
+    snapshot
 }
 
 fn message(text: &str) -> LogItem {
@@ -224,13 +228,13 @@ proptest! {
     #[test]
     fn a_stream_adds_up_to_the_task_from_wherever_one_begins(log in log(), begin in any::<prop::sample::Index>()) {
         let begin = begin.index(log.len()) + 1;
-        let story = story_of(&log[..begin]);
-        let mut teller = UpdateRenderer::after(&story);
+        let snapshot = story_of(&log[..begin]);
+        let mut renderer = UpdateRenderer::after(&snapshot);
         let mut told = Vec::new();
         for (pos, item) in log[begin..].iter().enumerate() {
-            teller.render(pos as u64, AT, item.clone(), &mut told);
+            renderer.render(pos as u64, AT, item.clone(), &mut told);
         }
-        let heard = listen(story.into_task(ALL), told);
+        let heard = listen(snapshot.into_task(ALL), told);
         let shown = listen(story_of(&log).into_task(ALL), Vec::new());
         prop_assert_eq!(heard, shown);
     }
@@ -300,10 +304,10 @@ fn a_question_too_long_for_the_status_is_told_in_the_reply() {
             ..Done::default()
         });
         let log = [message("hi"), text(streamed), end];
-        let mut teller = UpdateRenderer::after(&story_of(&log[..1]));
+        let mut renderer = UpdateRenderer::after(&story_of(&log[..1]));
         let mut told = Vec::new();
         for item in &log[1..] {
-            teller.render(0, AT, item.clone(), &mut told);
+            renderer.render(0, AT, item.clone(), &mut told);
         }
         let Some(StreamItem::Status(last)) = told.last() else {
             panic!("{told:?}");
@@ -340,15 +344,15 @@ fn the_last_messages_are_shown_as_many_as_are_wanted() {
 
 #[test]
 fn a_task_that_is_larger_than_may_be_shown_says_so_and_still_has_its_end() {
-    let mut story = TaskSnapshot::new(&record(), false, 400);
+    let mut snapshot = TaskSnapshot::new(&record(), false, 400);
     for item in [
         message("hi"),
         text(&"x".repeat(1000)),
         done(Done::default()),
     ] {
-        story.add(item, AT);
+        snapshot.add(item, AT);
     }
-    let task = story.into_task(ALL);
+    let task = snapshot.into_task(ALL);
     assert_eq!(task.status.state, A2aState::Completed);
     assert!(task.metadata.unwrap().get().contains("truncated"));
 }
@@ -377,10 +381,10 @@ fn words_that_belong_to_an_artifact_of_their_own_are_told_and_shown_under_its_na
         .collect();
     assert_eq!(made, [("a", "one two".into()), ("b", "other".into())]);
     assert_eq!(shown.artifacts[0].name.as_deref(), Some("Report"));
-    let mut teller = UpdateRenderer::after(&story_of(&log[..1]));
+    let mut renderer = UpdateRenderer::after(&story_of(&log[..1]));
     let mut told = Vec::new();
     for item in &log[1..] {
-        teller.render(0, AT, item.clone(), &mut told);
+        renderer.render(0, AT, item.clone(), &mut told);
     }
     let heard = listen(story_of(&log[..1]).into_task(ALL), told);
     assert_eq!(heard, listen(shown, Vec::new()));
@@ -435,14 +439,14 @@ async fn a_stream_whose_log_cannot_be_read_ends_with_an_error() {
     let _agent = Scripted::attach(&hub, &local, "echo", Profile::default(), manner);
     let a2a = Arc::new(A2aDoor::new(hub.clone(), Gatekeeper::new(hub, true)));
     let (head, ()) = http::Request::new(()).into_parts();
-    let visit = InboundRequest::new(a2a, Some("echo"), A2aVersion::V10, &head).unwrap();
+    let inbound = InboundRequest::new(a2a, Some("echo"), A2aVersion::V10, &head).unwrap();
     let params = SendParams {
         tenant: None,
         message: Message::new("m", Role::User, vec![Part::text("hi")]),
         configuration: Configuration::default(),
         metadata: None,
     };
-    let mut updates = visit.stream(params).await.unwrap();
+    let mut updates = inbound.stream(params).await.unwrap();
     updates.broken(&StoreError::Failed("the disk is gone".into()));
     let mut told = Vec::new();
     while let Some(update) = updates.next().await {

@@ -44,7 +44,7 @@ pub(crate) struct UpdateStream {
     a2a: Arc<A2aDoor>,
     principal: Principal,
     subscription: Subscription,
-    teller: UpdateRenderer,
+    renderer: UpdateRenderer,
     until: StreamUntil,
     cursor: Cursor,
     ready: VecDeque<StreamUpdate>,
@@ -56,11 +56,11 @@ pub(crate) struct UpdateStream {
 impl UpdateStream {
     /// Opens a stream after position `after`; `first` is the task at that position.
     pub(super) fn new(
-        visit: &InboundRequest,
+        inbound: &InboundRequest,
         task: &Arc<Task>,
         after: Cursor,
         first: StreamItem,
-        teller: UpdateRenderer,
+        renderer: UpdateRenderer,
         until: StreamUntil,
     ) -> Self {
         let first = StreamUpdate {
@@ -69,9 +69,9 @@ impl UpdateStream {
         };
         Self {
             subscription: task.subscribe(Some(after)),
-            a2a: visit.a2a.clone(),
-            principal: visit.principal.clone(),
-            teller,
+            a2a: inbound.a2a.clone(),
+            principal: inbound.principal.clone(),
+            renderer,
             until,
             cursor: after,
             ready: VecDeque::from([first]),
@@ -83,7 +83,7 @@ impl UpdateStream {
     /// Queues the update that the agent received the message at `since`, before all further updates.
     pub(super) fn queue_working(&mut self, since: Timestamp) {
         let mut items = Vec::new();
-        self.teller.render_working(since, &mut items);
+        self.renderer.render_working(since, &mut items);
         let updates = items
             .into_iter()
             .map(|item| StreamUpdate { id: None, item });
@@ -131,12 +131,12 @@ impl UpdateStream {
         let pos = self.cursor.pos;
         self.cursor = next;
         let mut items = Vec::new();
-        if self.teller.state() == A2aState::Submitted {
+        if self.renderer.state() == A2aState::Submitted {
             let record = self.subscription.task().record();
-            self.teller.sent(record.sent_at);
+            self.renderer.sent(record.sent_at);
         }
-        self.teller.render(pos, at, item, &mut items);
-        let state = self.teller.state();
+        self.renderer.render(pos, at, item, &mut items);
+        let state = self.renderer.state();
         let last = items.len().saturating_sub(1);
         let updates = items
             .into_iter()
@@ -153,7 +153,7 @@ impl UpdateStream {
     /// Handles the end of a turn; the task may continue with a further turn.
     async fn turn_is_over(&mut self) {
         let id = self.subscription.task().id;
-        let state = self.teller.state();
+        let state = self.renderer.state();
         let waits_for_caller = self.until == StreamUntil::Turn && state.is_interrupted();
         if state.is_terminal() || waits_for_caller {
             self.is_over = true;

@@ -67,12 +67,12 @@ impl AgoraSession {
     fn start_call(&mut self, relay: &Relay<'_>, entry: &Arc<Entry>) -> Result<(), FrameRefusal> {
         // An offline agent may be an Agora agent, whose payloads the hub does not interpret.
         if entry.link().is_some() {
-            check_ids(relay.payload)?;
+            check_ids(relay.payload())?;
         }
         if self.is_answer_to_ask(relay, entry)? {
             return Ok(());
         }
-        let query = query_of(relay.payload);
+        let query = query_of(relay.payload());
         let own_request = relay.request_id.as_deref().map(str::to_owned);
         let thread = ReplyFrameWriter {
             from: entry.id.to_string(),
@@ -190,7 +190,7 @@ impl AgoraSession {
         relay: &Relay<'_>,
         entry: &Arc<Entry>,
     ) -> Result<bool, FrameRefusal> {
-        let Some((ask_id, answer)) = relay.payload.and_then(answer_from_payload) else {
+        let Some((ask_id, answer)) = relay.payload().and_then(answer_from_payload) else {
             return Ok(false);
         };
         let key = self.open_call(entry, relay)?;

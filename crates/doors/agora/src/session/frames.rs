@@ -59,6 +59,7 @@ impl AgoraSession {
         match parse_with(text, &self.agora.wire_limits) {
             Ok(AgoraUplink::Relay(relay)) => self.on_relay(&relay),
             Ok(AgoraUplink::Register(register)) => {
+                self.wake_receiver();
                 return Some(Box::pin(self.on_register(register)));
             }
             Ok(AgoraUplink::List(list)) => self.on_list(&list),
@@ -118,9 +119,12 @@ impl AgoraSession {
         if relay.kind == RelayKind::Send {
             registered.account.check()?;
         }
-        if let Some(lane) = self.lanes.get(&*relay.to)
+        self.choose_recent(&relay.to);
+        if let Some((to, lane)) = &self.recent
+            && **to == *relay.to
             && lane.is_current()
         {
+            self.is_unwoken = true;
             match lane.relay(relay) {
                 Err(RouteError::Ended) => {}
                 result => return self.after_relay(lane, relay, result),
@@ -132,8 +136,25 @@ impl AgoraSession {
         self.find_route(relay)
     }
 
+    /// Makes the route to an agent the most recent one, if frames were relayed to the agent before. Wakes the
+    /// receiver of the route that was the most recent one before.
+    fn choose_recent(&mut self, to: &str) {
+        if self.recent.as_ref().is_none_or(|(last, _)| **last != *to)
+            && let Some(lane) = self.lanes.get(to).cloned()
+        {
+            self.set_recent(to, lane);
+        }
+    }
+
+    fn set_recent(&mut self, to: &str, lane: Arc<RelayRoute>) {
+        self.wake_receiver();
+        self.recent = Some((to.into(), lane));
+    }
+
     /// Looks up an agent, checks the permission to call, and remembers the [`RelayRoute`] to an Agora agent.
     fn find_route(&mut self, relay: &Relay<'_>) -> Result<(), FrameRefusal> {
+        self.wake_receiver();
+        self.recent = None;
         let Some(registered) = &self.registered else {
             return Ok(());
         };
@@ -189,6 +210,8 @@ impl AgoraSession {
         self.drop_stale_routes();
         let result = lane.relay(relay);
         self.lanes.insert(Box::from(&*relay.to), lane.clone());
+        self.set_recent(&relay.to, lane.clone());
+        self.is_unwoken = true;
         self.after_relay(&lane, relay, result)
     }
 

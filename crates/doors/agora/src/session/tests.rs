@@ -26,6 +26,68 @@ use tokio_tungstenite::{
 
 use super::*;
 
+/// A client of a door in this process.
+async fn client_of(agora: &Arc<Agora>, tasks: &Tasks, id: &str) -> WebSocketStream<TcpStream> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap())
+        .await
+        .unwrap();
+    let (tcp, _) = listener.accept().await.unwrap();
+    let ws = Ws::server(Io::Plain(TcpConnection::new(tcp)), WsConfig::default());
+    let parts = WsConnectionParts {
+        hub: agora.hub.clone(),
+        door: DOOR,
+        stop: tasks.stop_token().clone(),
+        peer: None,
+        token: None,
+        came: Ingress::Directly,
+    };
+    let agora = agora.clone();
+    tasks.spawn(async move { agora.run(WsConnection::new(ws, parts)).await });
+    let mut client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
+    say(&mut client, &json!({"type": "register", "id": id})).await;
+    assert_eq!(heard(&mut client).await["type"], "registered");
+    client
+}
+
+async fn say(client: &mut WebSocketStream<TcpStream>, frame: &Value) {
+    client.send(Message::text(frame.to_string())).await.unwrap();
+}
+
+async fn heard(client: &mut WebSocketStream<TcpStream>) -> Value {
+    let told = client.next().await.unwrap().unwrap();
+    serde_json::from_str(told.to_text().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn two_agents_that_have_written_to_each_other_come_to_rest() {
+    let hub = Hub::open(Arc::new(MemoryStore::default()), Limits::default())
+        .await
+        .unwrap();
+    let tasks = Tasks::new();
+    let gatekeeper = Gatekeeper::new(hub.clone(), true);
+    let agora = Agora::new(hub.clone(), gatekeeper, tasks.clone(), Files::for_hub(&hub));
+    let mut ada = client_of(&agora, &tasks, "ada").await;
+    let mut bob = client_of(&agora, &tasks, "bob").await;
+    for _ in 0..2 {
+        say(
+            &mut ada,
+            &json!({"type": "send", "to": "bob", "payload": {"question": "?"}}),
+        )
+        .await;
+        assert_eq!(heard(&mut bob).await["from"], "ada");
+        say(
+            &mut bob,
+            &json!({"type": "reply", "to": "ada", "payload": {"answer": "!"}}),
+        )
+        .await;
+        assert_eq!(heard(&mut ada).await["from"], "bob");
+    }
+    // Stopped time passes only when nobody has anything to do any more.
+    tokio::time::pause();
+    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+}
+
 /// A connection of a door on this store, and the socket of its client.
 async fn connection(store: Arc<dyn Store>) -> (impl Future<Output = ()>, TcpStream) {
     connection_with(store, true).await

@@ -134,7 +134,7 @@ fn what_is_passed_on_keeps_its_bytes() {
     );
     assert_eq!(relay(odd).stream_id.unwrap(), "s1");
     assert_eq!(relay(odd).chunk_text().unwrap(), "é/ \u{fffd}");
-    assert!(relay(odd).payload.is_none());
+    assert!(relay(odd).payload().is_none());
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn replies_cancels_and_errors_arrive_under_their_own_type() {
     ] {
         let frame = relay(sent).forward("a");
         assert_eq!(frame, received);
-        assert_eq!(frame.len(), relay(sent).forwarded_len("a"));
+        assert_eq!(frame.len(), relay(sent).forwarded_len("\"a\""));
     }
 }
 

@@ -1,20 +1,19 @@
 //! Frames of Agora clients: reading them at the hub, forwarding them to the receiver, and writing them in a
 //! client.
 //!
-//! [`parse`] and [`Relay::forward`] are the hot path of the hub: one pass over the text, with known fields
-//! checked, payload and chunk left raw, and one allocation for the outgoing frame. The form of ids is not
-//! checked here.
+//! [`parse`] and [`Relay::forward_parts`] are the hot path of the hub: one pass over the text, with known fields
+//! checked, payload and chunk left raw, and no allocation. The form of ids is not checked here.
 
 use std::borrow::Cow;
 
 use jackfield_wire::{
-    json::{self, RawMember, RawMembers},
+    json::{self, RawMembers},
     read::{FieldError, text, texts},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::fields::{FieldSlot, RawFields};
+use super::fields::{ExtraField, FieldSlot, RawFields};
 use super::payload::ANSWER_KEYS;
 use super::{CALL_PREFIX, FrameError, FrameFault, FrameLimits};
 
@@ -208,10 +207,8 @@ pub struct Relay<'a> {
     pub stream: bool,
     /// Request id at the top level; see [`Relay::payload_request_id`] for the one in the payload.
     pub request_id: Option<Cow<'a, str>>,
-    /// Payload, unread.
-    pub payload: Option<&'a RawValue>,
     /// JSON string of a chunk frame, undecoded; `None` in other frames.
-    pub chunk: Option<&'a RawValue>,
+    pub chunk: Option<&'a str>,
     fields: RawFields<'a>,
 }
 
@@ -231,54 +228,53 @@ impl<'a> Relay<'a> {
     ///
     /// A `from` or `caller` of the client is dropped: the hub alone states the sender.
     pub fn forward(&self, from: &str) -> String {
-        let mut out = String::with_capacity(self.forwarded_len(from));
-        self.forward_into(from, &mut out);
+        let from = json::quoted(from);
+        let mut out = String::with_capacity(self.forwarded_len(&from));
+        self.forward_parts(&from, |part| out.push_str(part));
         out
     }
 
-    /// Appends the result of [`Relay::forward`] to a buffer.
-    pub fn forward_into(&self, from: &str, out: &mut String) {
-        out.push_str(self.kind.head());
-        json::push_string(out, from);
+    /// Calls `part` for the parts of the frame for the receiver, in their order. `from` is a JSON string, quotes
+    /// included.
+    #[inline]
+    pub fn forward_parts(&self, from: &str, mut part: impl FnMut(&str)) {
+        part(self.kind.head());
+        part(from);
         for (slot, key) in FORWARDED {
             if let Some(raw) = self.fields.raw(slot) {
-                out.push_str(key);
-                out.push_str(raw.get());
+                part(key);
+                part(raw);
             }
         }
-        for member in &self.fields.extra {
-            out.push(',');
-            json::push_string(out, &member.name);
-            out.push(':');
-            out.push_str(member.value.get());
+        for field in &self.fields.extra {
+            part(",");
+            part(&field.quoted_name);
+            part(":");
+            part(field.value);
         }
-        out.push('}');
+        part("}");
     }
 
-    /// Returns the length of the forwarded frame, exact unless `from` or the name of an unknown field needs
-    /// escapes.
+    /// Returns the length of the forwarded frame; `from` is a JSON string, quotes included.
     pub fn forwarded_len(&self, from: &str) -> usize {
-        let known: usize = FORWARDED
-            .iter()
-            .filter_map(|(slot, key)| Some(key.len() + self.fields.raw(*slot)?.get().len()))
-            .sum();
-        let unknown: usize = self
-            .fields
-            .extra
-            .iter()
-            .map(|member| member.name.len() + member.value.get().len() + "\"\":,".len())
-            .sum();
-        self.kind.head().len() + from.len() + "\"\"}".len() + known + unknown
+        let mut length = 0;
+        self.forward_parts(from, |part| length += part.len());
+        length
     }
 
     /// Returns the fields unknown to this protocol, in their order.
-    pub fn extra(&self) -> &[RawMember<'a>] {
+    pub fn extra(&self) -> &[ExtraField<'a>] {
         &self.fields.extra
+    }
+
+    /// Returns the payload, unread; `null` counts as absent.
+    pub fn payload(&self) -> Option<&'a RawValue> {
+        self.fields.payload()
     }
 
     /// Returns the decoded text of a chunk.
     pub fn chunk_text(&self) -> Option<Cow<'a, str>> {
-        self.chunk.and_then(json::str_of)
+        self.chunk.and_then(json::decode)
     }
 
     /// Returns the kind of a chunk (`kind`), if given.
@@ -308,7 +304,7 @@ impl<'a> Relay<'a> {
 
     /// Returns the `request_id` inside the payload, which is parsed on every call.
     pub fn payload_request_id(&self) -> Option<Cow<'a, str>> {
-        self.payload
+        self.payload()
             .and_then(RawMembers::of)
             .and_then(|members| members.text("request_id"))
     }
@@ -320,7 +316,7 @@ impl<'a> Relay<'a> {
             "message" => self.fields.get(FieldSlot::Message).is_some(),
             _ => {
                 let mut extra = self.fields.extra.iter();
-                extra.any(|member| member.name == name && !json::is_null(member.value))
+                extra.any(|field| field.name == name && field.value != "null")
             }
         };
         let mut names = ANSWER_KEYS.into_iter().chain(["body"]);
@@ -339,8 +335,8 @@ impl<'a> Relay<'a> {
         self.fields
             .extra
             .iter()
-            .find(|member| member.name == name)
-            .and_then(|member| json::str_of(member.value))
+            .find(|field| field.name == name)
+            .and_then(|field| json::decode(field.value))
     }
 }
 
@@ -447,24 +443,20 @@ fn read_relay<'a>(
         stream_id,
         stream,
         request_id,
-        payload: fields.get(FieldSlot::Payload),
         chunk,
         fields,
     }))
 }
 
 /// Returns the chunk, undecoded: a string of an acceptable size.
-fn read_chunk<'a>(
-    fields: &RawFields<'a>,
-    limits: &FrameLimits,
-) -> Result<&'a RawValue, FrameError> {
+fn read_chunk<'a>(fields: &RawFields<'a>, limits: &FrameLimits) -> Result<&'a str, FrameError> {
     let raw = fields
         .get(FieldSlot::Chunk)
         .ok_or_else(|| fields.missing(FieldSlot::Chunk))?;
-    if !json::is_string(raw) {
+    if !raw.starts_with('"') {
         return Err(fields.invalid(FieldSlot::Chunk, "must be a string"));
     }
-    if raw.get().len() - "\"\"".len() > limits.max_chunk {
+    if raw.len() - "\"\"".len() > limits.max_chunk {
         let problem = format!("is larger than {} bytes", limits.max_chunk);
         return Err(FrameError {
             fault: FrameFault::TooLarge,

@@ -153,7 +153,7 @@ impl ToSchema for RelayFrame {
 /// The content of an event of a relay's stream.
 #[derive(Debug, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[allow(dead_code, reason = "describes what `teller.rs` writes")]
+#[allow(dead_code, reason = "describes what `renderer.rs` writes")]
 enum RelayEvent {
     /// A piece of the answer.
     Chunk {

@@ -79,8 +79,8 @@ pub(super) async fn relayed_archive(
     }
     let offset = range.unwrap_or(0);
     let (inlet, outlet) = pipe(transfer.offer.zip_size - offset, api.0.relays.permit()?);
-    let leash = RequestLifetime::until_stop(principal, api.0.tasks.stop_token());
-    let half = AgentSide::Send(inlet, leash, transfer.clone());
+    let lifetime = RequestLifetime::until_stop(principal, api.0.tasks.stop_token());
+    let half = AgentSide::Send(inlet, lifetime, transfer.clone());
     let meeting = issue_ticket(api, transfer, half, offset, RelayDirection::Send)?;
     wait_for_agent(api, principal, meeting).await?;
     Ok(response(transfer, range, Body::from_stream(outlet)))
@@ -124,8 +124,8 @@ pub(crate) async fn upload(
         discard(body).await;
         return Err(failure.into());
     }
-    let leash = RequestLifetime::until_stop(&principal, api.0.tasks.stop_token());
-    match inlet.copy_body(body.into_data_stream(), leash).await {
+    let lifetime = RequestLifetime::until_stop(&principal, api.0.tasks.stop_token());
+    match inlet.copy_body(body.into_data_stream(), lifetime).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(failure) if failure.reason == Reason::Cancelled => Err(Failure::agent_left().into()),
         Err(failure) => Err(failure.into()),
@@ -201,10 +201,10 @@ async fn wait_for_agent(
     principal: &Principal,
     meeting: TicketWait,
 ) -> Result<(), Failure> {
-    let leash = RequestLifetime::until_stop(principal, api.0.tasks.stop_token());
+    let lifetime = RequestLifetime::until_stop(principal, api.0.tasks.stop_token());
     tokio::select! {
         met = meeting.wait() => met,
-        failure = leash.ended() => Err(failure),
+        failure = lifetime.ended() => Err(failure),
     }
 }
 

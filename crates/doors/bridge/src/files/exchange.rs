@@ -115,10 +115,10 @@ pub(crate) async fn exchange(
     }
     let until = Instant::now() + wait.min(LONGEST);
     let id = &transfer.offer.transfer_id;
-    let leash = RequestLifetime::until_stop(&principal, bridge.tasks.stop_token());
+    let lifetime = RequestLifetime::until_stop(&principal, bridge.tasks.stop_token());
     let said = tokio::select! {
         said = bridge.signals.wait(&transfer.agent, id, until) => said,
-        failure = leash.ended() => return Err(failure.into()),
+        failure = lifetime.ended() => return Err(failure.into()),
     };
     Ok(Json(TransferSignals {
         signals: said.into_iter().map(Into::into).collect(),

@@ -36,8 +36,8 @@ pub(crate) async fn send(
     PassThrough::mark(&request);
     let body = request.into_body();
     match api.0.relays.take_inlet(&ticket) {
-        Ok((inlet, leash, transfer)) => {
-            let carried = inlet.copy_body(body.into_data_stream(), leash).await;
+        Ok((inlet, lifetime, transfer)) => {
+            let carried = inlet.copy_body(body.into_data_stream(), lifetime).await;
             if let Err(failure) = &carried {
                 // The receiver's body ends early and cannot state the reason.
                 let why = format!("the agent's end of it: {failure}");

@@ -151,6 +151,7 @@ mod tests {
             needs_auth: false,
             sent: true,
             sent_at: None,
+            cancelling: false,
             handle: None,
             epoch: 0,
             log_end: 0,

@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    fn teller(life: Life) -> EventRenderer {
+    fn renderer(life: Life) -> EventRenderer {
         let files = Files::new(&Limits::default());
         files.serve_at("https://hub.example", FileKey::new("key"));
         EventRenderer::new(life, Arc::new(files))
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn chunks_say_their_kind_unless_it_is_text() {
-        let mut teller = teller(Life::Live);
+        let mut renderer = renderer(Life::Live);
         let tool = Chunk {
             kind: ChunkKind::ToolStart,
             tool_name: Some("Bash".into()),
@@ -204,17 +204,17 @@ mod tests {
                 r#"{"type":"chunk","delta":"…","kind":"status"}"#,
             ),
         ] {
-            assert_eq!(teller.event(Event::Chunk(chunk)).unwrap(), event);
+            assert_eq!(renderer.event(Event::Chunk(chunk)).unwrap(), event);
         }
     }
 
     #[test]
     fn the_end_repeats_the_result_to_readers_of_kept_streams_only() {
         let end = End::Done(Box::new(done("all")));
-        let mut live = teller(Life::Live);
+        let mut live = renderer(Life::Live);
         live.event(Event::text("all"));
         assert_eq!(live.end(&end), (None, r#"{"type":"done"}"#.to_owned()));
-        let mut kept = teller(Life::Durable);
+        let mut kept = renderer(Life::Durable);
         kept.event(Event::text("all"));
         assert_eq!(
             kept.end(&end),
@@ -231,16 +231,16 @@ mod tests {
             ("all", None),
             ("none", None),
         ] {
-            let mut teller = teller(Life::Live);
-            teller.event(Event::text(streamed));
+            let mut renderer = renderer(Life::Live);
+            renderer.event(Event::text(streamed));
             let chunk = rest.map(|rest| format!(r#"{{"type":"chunk","delta":"{rest}"}}"#));
-            assert_eq!(teller.end(&end).0, chunk, "{streamed}");
+            assert_eq!(renderer.end(&end).0, chunk, "{streamed}");
         }
     }
 
     #[test]
     fn artifacts_and_questions_are_folded() {
-        let mut teller = teller(Life::Live);
+        let mut renderer = renderer(Life::Live);
         let artifact = Artifact {
             id: "a".into(),
             name: None,
@@ -253,7 +253,7 @@ mod tests {
             last: true,
             extra: None,
         };
-        let told = teller.event(Event::Artifact(artifact)).unwrap();
+        let told = renderer.event(Event::Artifact(artifact)).unwrap();
         assert_eq!(told, r#"{"type":"chunk","delta":"words"}"#);
         let ask = Ask {
             id: "q".into(),
@@ -264,9 +264,9 @@ mod tests {
             arguments: None,
             schema: None,
         };
-        let told = teller.event(Event::Ask(ask)).unwrap();
+        let told = renderer.event(Event::Ask(ask)).unwrap();
         assert_eq!(told, r#"{"type":"chunk","delta":"which?","kind":"status"}"#);
-        let (_, last) = teller.end(&End::done());
+        let (_, last) = renderer.end(&End::done());
         let start = r#"{"type":"done","attachments":[{"name":"a.txt","url":"https://e/a","type":"text/plain"},{"name":"b.txt","url":"https://hub.example/v1/files/"#;
         assert!(last.starts_with(start), "{last}");
         assert!(last.ends_with(r#"","type":"text/plain"}]}"#), "{last}");
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn ends_that_are_none_become_errors_with_the_codes_of_the_protocol() {
-        let mut teller = teller(Life::Live);
+        let mut renderer = renderer(Life::Live);
         let refused = Done {
             state: DoneState::Rejected,
             ..done("not today")
@@ -303,7 +303,7 @@ mod tests {
             ),
         ] {
             let event = format!(r#"{{"type":"error","code":"{code}","message":"{text}"}}"#);
-            assert_eq!(teller.end(&end), (None, event));
+            assert_eq!(renderer.end(&end), (None, event));
         }
     }
 }

@@ -13,7 +13,10 @@ use jackfield_core::{hub::Hub, metrics::Connected, principal::Principal};
 use jackfield_model::{Failure, Reason};
 use tokio_util::sync::CancellationToken;
 
-use crate::sse::{SseBody, SseFrame};
+use crate::{
+    server::EndlessStream,
+    sse::{SseBody, SseFrame},
+};
 
 /// The conditions that end a request early: a revoked token, or the shutdown of the hub.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ pub struct RequestLifetime {
 }
 
 impl RequestLifetime {
-    /// Creates a leash for a request that the hub itself ends on shutdown.
+    /// Creates a lifetime for a request that the hub itself ends on shutdown.
     pub fn for_principal(principal: &Principal) -> Self {
         Self {
             revoked: principal.grant.revoked.clone(),
@@ -31,7 +34,7 @@ impl RequestLifetime {
         }
     }
 
-    /// Creates a leash for a request that would outlive the shutdown of the hub, announced by `stop`.
+    /// Creates a lifetime for a request that would outlive the shutdown of the hub, announced by `stop`.
     pub fn until_stop(principal: &Principal, stop: &CancellationToken) -> Self {
         Self {
             stop: Some(stop.clone()),
@@ -62,7 +65,7 @@ impl RequestLifetime {
 
 /// A stream that ends early with its [`RequestLifetime`].
 struct LifetimeStream {
-    /// `None` once the leash is broken, so that the resources of the stream are released at once.
+    /// `None` once the lifetime is broken, so that the resources of the stream are released at once.
     frames: Option<Pin<Box<dyn Stream<Item = SseFrame> + Send>>>,
     revoked: CancellationToken,
     broken: Pin<Box<dyn Future<Output = Failure> + Send>>,
@@ -96,18 +99,23 @@ impl Stream for LifetimeStream {
 pub fn respond(
     hub: &Hub,
     door: &'static str,
-    leash: RequestLifetime,
+    lifetime: RequestLifetime,
     say: fn(&Failure) -> SseFrame,
     frames: impl Stream<Item = SseFrame> + Send + 'static,
 ) -> Response {
+    // A stream that does not end by itself.
+    let is_endless = lifetime.stop.is_some();
     let leashed = LifetimeStream {
         frames: Some(Box::pin(frames)),
-        revoked: leash.revoked.clone(),
-        broken: Box::pin(leash.ended()),
+        revoked: lifetime.revoked.clone(),
+        broken: Box::pin(lifetime.ended()),
         say,
         _counted: hub.metrics().connection(door),
     };
-    SseBody::new(leashed)
-        .with_keepalive(hub.limits().keepalive.0)
-        .into_response()
+    let body = SseBody::new(leashed).with_keepalive(hub.limits().keepalive.0);
+    let mut response = body.into_response();
+    if is_endless {
+        response.extensions_mut().insert(EndlessStream);
+    }
+    response
 }

@@ -104,3 +104,21 @@ async fn the_response_has_the_headers_of_an_event_stream() {
     assert_eq!(body.len(), 1);
     assert_eq!(body[0].as_ref().unwrap(), "data: x\n\n");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_encoded_frame_is_not_copied_unless_others_are_ready_with_it() {
+    let encoded = SseFrame::data("x").with_id("1").encode();
+    assert_eq!(encoded, "id: 1\ndata: x\n\n");
+    let (sender, mut body) = channel(10);
+    let frame = SseFrame::encoded(encoded.clone());
+    sender.send(frame.clone()).await.unwrap();
+    let alone = next_bytes(&mut body).await.unwrap();
+    assert_eq!(
+        (alone.as_ptr(), alone.len()),
+        (encoded.as_ptr(), encoded.len())
+    );
+    sender.send(frame).await.unwrap();
+    sender.send(SseFrame::data("y")).await.unwrap();
+    let both = next_bytes(&mut body).await.unwrap();
+    assert_eq!(both, "id: 1\ndata: x\n\ndata: y\n\n");
+}

@@ -1,6 +1,6 @@
 //! The synchronous view of an asynchronous stream for the codec of tungstenite: a read that would wait
 //! becomes `WouldBlock`, and writes go to our own buffer and never fail. This module also holds the write
-//! buffer, and the function that reads the first chunk for a connection without a buffer.
+//! buffer, and the function that reads from the stream.
 
 use std::{
     cell::RefCell,
@@ -11,10 +11,11 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::boundary::FrameBoundary;
+use super::{boundary::FrameBoundary, whole::WholeFrames};
 
-/// Bytes that an idle connection reads at once: a burst of some 70 short frames in one system call.
-const CHUNK: usize = 16 * 1024;
+/// Bytes that are read at once: a burst of some 300 short frames in one system call. A peer that is not read
+/// for a while can make its connection hold this much.
+const CHUNK: usize = 64 * 1024;
 
 /// Capacity that an empty write buffer may keep, so that an idle connection stays small.
 const KEEP: usize = 1024;
@@ -28,23 +29,27 @@ pub(super) struct CodecAdapter<'a, 'c, S> {
     /// `None` when the codec is called only for writing.
     pub(super) cx: Option<&'a mut Context<'c>>,
     pub(super) boundary: &'a mut FrameBoundary,
+    pub(super) whole: &'a mut WholeFrames,
     pub(super) out: &'a mut WriteBuffer,
 }
 
 impl<S: AsyncRead + Unpin> Read for CodecAdapter<'_, '_, S> {
+    /// Returns bytes of the current frame only, so that the frames after it are still read the short way.
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let Some(cx) = self.cx.as_mut() else {
-            return Err(io::ErrorKind::WouldBlock.into());
-        };
-        let mut buf = ReadBuf::new(buf);
-        match Pin::new(&mut *self.io).poll_read(cx, &mut buf) {
-            Poll::Ready(Ok(())) => {
-                self.boundary.feed(buf.filled());
-                Ok(buf.filled().len())
+        if self.whole.is_empty() {
+            let Some(cx) = self.cx.as_mut() else {
+                return Err(io::ErrorKind::WouldBlock.into());
+            };
+            match poll_fill(self.io, cx, self.whole) {
+                Poll::Ready(Ok(0)) => return Ok(0),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => return Err(io::ErrorKind::WouldBlock.into()),
             }
-            Poll::Ready(Err(error)) => Err(error),
-            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
         }
+        let count = self.whole.take(buf, self.boundary.wanted());
+        self.boundary.feed(&buf[..count]);
+        Ok(count)
     }
 }
 
@@ -66,23 +71,22 @@ thread_local! {
     static SHARED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Reads the available data of the peer, up to 16 KiB, into a vector with at least `min_capacity`.
-pub(super) fn poll_chunk<S: AsyncRead + Unpin>(
+/// Reads the available data of the peer, up to 64 KiB, and returns the number of bytes; 0 at the end.
+pub(super) fn poll_fill<S: AsyncRead + Unpin>(
     io: &mut S,
     cx: &mut Context<'_>,
-    min_capacity: usize,
-) -> Poll<io::Result<Vec<u8>>> {
+    whole: &mut WholeFrames,
+) -> Poll<io::Result<usize>> {
     let mut shared = SHARED.take();
     shared.resize(CHUNK, 0);
     let mut buf = ReadBuf::new(&mut shared);
     let polled = Pin::new(io).poll_read(cx, &mut buf);
-    let chunk = polled.map_ok(|()| {
-        let mut chunk = Vec::with_capacity(buf.filled().len().max(min_capacity));
-        chunk.extend_from_slice(buf.filled());
-        chunk
+    let read = polled.map_ok(|()| {
+        whole.feed(buf.filled());
+        buf.filled().len()
     });
     SHARED.set(shared);
-    chunk
+    read
 }
 
 /// Frames waiting to be written.

@@ -1,6 +1,6 @@
 //! Tracks the frame boundaries of an incoming byte stream without decoding. [`FrameBoundary::is_clean`] reports
-//! when all bytes read belong to delivered messages: then [`Ws`](super::Ws) drops its codec and with it the
-//! read buffer. The codec checks validity; an invalid frame only keeps the connection from ever becoming
+//! when all bytes given to the codec belong to delivered messages: then [`Ws`](super::Ws) drops the codec and
+//! with it the codec's buffer. The codec checks validity; an invalid frame only keeps the connection from ever becoming
 //! clean.
 
 /// Longest frame header: 2 bytes, 8 of length, 4 of mask.
@@ -47,6 +47,15 @@ impl FrameBoundary {
             if self.payload_left == 0 {
                 self.end_frame();
             }
+        }
+    }
+
+    /// Returns how many more bytes surely belong to the current frame: the rest of its payload, or of its
+    /// header as far as known.
+    pub(super) fn wanted(&self) -> usize {
+        match self.payload_left {
+            0 => self.header_size() - self.header_len,
+            left => usize::try_from(left).unwrap_or(usize::MAX),
         }
     }
 

@@ -12,8 +12,8 @@ pub struct WsConfig {
     /// Maximum size of an incoming message in bytes; [`Ws::set_max_message`](super::Ws::set_max_message)
     /// changes it later.
     pub max_message: usize,
-    /// Size of the buffer for a message that arrives in several pieces; the buffer exists only while a
-    /// message is half read.
+    /// Size of the codec's buffer for messages that are not read the short way; the buffer exists only while
+    /// such a message is half read.
     pub read_buffer: usize,
 }
 
@@ -29,7 +29,7 @@ impl Default for WsConfig {
 
 /// A message of the peer.
 ///
-/// A short message shares its read buffer (up to 16 KiB) with neighbouring messages: copy data that is kept
+/// A short message shares its read buffer (up to 64 KiB) with neighbouring messages: copy data that is kept
 /// for long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WsMessage {

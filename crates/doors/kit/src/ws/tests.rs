@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use super::*;
 
 mod closing;
+mod rules;
 
 const TEXT: u8 = 1;
 const BINARY: u8 = 2;
@@ -75,7 +76,8 @@ async fn a_message_is_read_and_its_codec_let_go() {
     let (mut ws, mut peer) = pair(4096);
     peer.write_all(&whole(TEXT, b"hello")).await.unwrap();
     assert_eq!(next(&mut ws).await, text("hello"));
-    assert!(ws.codec.is_none(), "an idle connection owns no buffer");
+    assert!(ws.codec.is_none(), "an idle connection owns no codec");
+    assert_eq!(ws.whole.capacity_for_tests(), 0, "nor a buffer");
 }
 
 #[tokio::test]
@@ -140,6 +142,48 @@ async fn fragments_become_one_message_around_a_ping() {
     assert!(ws.codec.is_none());
     ws.flush().await.unwrap();
     assert_eq!(read_frame(&mut peer).await, (PONG, b"mid".to_vec()));
+}
+
+#[tokio::test]
+async fn a_ping_in_a_burst_does_not_bring_the_codec_to_stay() {
+    let (mut ws, mut peer) = pair(4096);
+    let (third, rest) = (whole(TEXT, b"three"), 4);
+    let burst = [
+        whole(TEXT, b"one"),
+        whole(PING, b"mid"),
+        whole(TEXT, b"two"),
+        third[..rest].to_vec(),
+    ];
+    peer.write_all(&burst.concat()).await.unwrap();
+    assert_eq!(next(&mut ws).await, text("one"));
+    assert_eq!(next(&mut ws).await, WsMessage::Ping(b"mid"[..].into()));
+    assert!(ws.codec.is_none());
+    assert_eq!(next(&mut ws).await, text("two"));
+    assert!(ws.try_next().is_none());
+    assert!(ws.codec.is_none());
+    peer.write_all(&third[rest..]).await.unwrap();
+    assert_eq!(next(&mut ws).await, text("three"));
+}
+
+#[tokio::test]
+async fn a_batch_of_frames_is_written_as_single_frames_are() {
+    let mut batch = TextFrames::default();
+    for text in ["one", "two"] {
+        batch.push(text.len(), |out| out.push_str(text));
+    }
+    let (ours, theirs) = duplex(4096);
+    let mut server = Ws::server(ours, WsConfig::default());
+    let mut client = Ws::client(theirs, Vec::new(), WsConfig::default());
+    server.queue_frames(&batch).unwrap();
+    server.flush().await.unwrap();
+    client.queue_frames(&batch).unwrap();
+    client.flush().await.unwrap();
+    for expected in ["one", "two"] {
+        assert_eq!(next(&mut server).await, text(expected));
+        assert_eq!(next(&mut client).await, text(expected));
+    }
+    server.queue_close(1000, "");
+    assert!(matches!(server.queue_frames(&batch), Err(WsError::Closed)));
 }
 
 #[tokio::test]

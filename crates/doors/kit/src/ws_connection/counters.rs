@@ -40,8 +40,8 @@ impl TrafficCounters {
         self.came_in.1 += bytes as u64;
     }
 
-    pub(super) fn went_out(&mut self, bytes: usize) {
-        self.went_out.0 += 1;
+    pub(super) fn went_out(&mut self, frames: usize, bytes: usize) {
+        self.went_out.0 += frames as u64;
         self.went_out.1 += bytes as u64;
     }
 

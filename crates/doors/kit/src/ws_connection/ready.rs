@@ -43,8 +43,8 @@ impl ReadyKeys {
 
     /// Collects the keys that became ready since the last call. If there are none, registers the task to be
     /// woken by the next one.
-    pub(super) fn poll_ready(&mut self, bell: &ReadySet, cx: &mut Context<'_>) -> Poll<()> {
-        bell.poll_each(cx, |key| match key {
+    pub(super) fn poll_ready(&mut self, ready_set: &ReadySet, cx: &mut Context<'_>) -> Poll<()> {
+        ready_set.poll_each(cx, |key| match key {
             MAILBOX => self.mail = MailboxPhase::Rang,
             END => self.end = true,
             key => self.keys.push_back(key),
@@ -91,13 +91,13 @@ mod tests {
     use super::*;
 
     fn rung(keys: &[u32]) -> (ReadyKeys, Arc<ReadySet>) {
-        let (mut rung, bell) = (ReadyKeys::new(), ReadySet::new());
+        let (mut rung, ready_set) = (ReadyKeys::new(), ReadySet::new());
         rung.end = false;
-        keys.iter().for_each(|key| bell.handle(*key).notify());
+        keys.iter().for_each(|key| ready_set.handle(*key).notify());
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(rung.poll_ready(&bell, &mut cx).is_ready());
-        assert!(rung.poll_ready(&bell, &mut cx).is_pending());
-        (rung, bell)
+        assert!(rung.poll_ready(&ready_set, &mut cx).is_ready());
+        assert!(rung.poll_ready(&ready_set, &mut cx).is_pending());
+        (rung, ready_set)
     }
 
     #[test]

@@ -79,16 +79,16 @@ async fn a_peer_that_never_stops_talking_cannot_outlive_its_token() {
 async fn a_peer_that_never_stops_talking_keeps_nobody_else_waiting() {
     let (mut line, peer) = line().await;
     let key = line.new_key();
-    let rope = line.ready_handle(key);
+    let ready_handle = line.ready_handle(key);
     let listen = async {
         assert!(matches!(line.next().await, WsConnectionEvent::Text(_)));
-        rope.notify();
+        ready_handle.notify();
         for heard in 0.. {
             match line.next().await {
                 WsConnectionEvent::Text(_) | WsConnectionEvent::Binary => {
                     assert!(heard <= READ_BATCH, "nobody else is served")
                 }
-                WsConnectionEvent::Rang(rang) => return assert_eq!(rang, key),
+                WsConnectionEvent::Rang(keys) => return assert_eq!(keys, key),
                 other => panic!("{other:?}"),
             }
         }
@@ -113,7 +113,7 @@ async fn a_busy_line_hears_of_mail_at_once_and_serves_the_others_later() {
     assert!(line.is_busy());
     for expected in [key, MAILBOX] {
         match line.next().await {
-            WsConnectionEvent::Rang(rang) => assert_eq!(rang, expected),
+            WsConnectionEvent::Rang(keys) => assert_eq!(keys, expected),
             other => panic!("{other:?}"),
         }
         assert!(!line.is_busy());

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers are tests too")]
 
 mod common;
+mod endless;
 mod http2;
 mod server;
 mod shares;

@@ -5,6 +5,7 @@
 //! for slow viewers up to a limit. Beyond the limit, a slow viewer receives a [`MissedEvents`] range instead of the
 //! lost events.
 
+mod frames;
 mod reader;
 mod ring;
 mod statuses;
@@ -17,6 +18,7 @@ use std::{
     },
 };
 
+use bytes::Bytes;
 use jackfield_core::{call::Call, principal::Principal, task::IdempotencyKey};
 use jackfield_model::{AgentId, Ask, CallId};
 use jiff::Timestamp;
@@ -24,12 +26,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use self::{frames::RecentFrames, ring::EventRing, statuses::TeamStatuses};
 pub use self::{
     reader::{FeedItem, FeedReader, ReplayStart, ViewerId},
     ring::MissedEvents,
     statuses::{PendingQuestion, QuestionContent},
 };
-use self::{ring::EventRing, statuses::TeamStatuses};
 use super::event::{
     AgentStatus, CallerKey, EventBody, MemberEvent, SubTeam, TeamStatus, ToolInvocation,
 };
@@ -128,9 +130,11 @@ impl FeedPool {
 pub struct EventFeed {
     /// Id of the team or agent.
     pub(crate) of: AgentId,
-    theatre: Arc<FeedPool>,
+    pool: Arc<FeedPool>,
     sizes: FeedSizes,
     state: Mutex<FeedState>,
+    /// A leaf lock; never held while an event is encoded.
+    frames: Mutex<RecentFrames>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -180,7 +184,7 @@ pub(crate) struct CallPosition {
 }
 
 impl EventFeed {
-    pub(crate) fn new(of: AgentId, theatre: Arc<FeedPool>, limits: &TeamLimits) -> Arc<Self> {
+    pub(crate) fn new(of: AgentId, pool: Arc<FeedPool>, limits: &TeamLimits) -> Arc<Self> {
         let sizes = FeedSizes {
             ring: limits.ring.0,
             tail: limits.tail.0,
@@ -189,7 +193,7 @@ impl EventFeed {
         };
         Arc::new(Self {
             of,
-            theatre,
+            pool,
             sizes,
             state: Mutex::new(FeedState {
                 run: None,
@@ -201,6 +205,7 @@ impl EventFeed {
                 moved: Instant::now(),
                 is_closed: false,
             }),
+            frames: Mutex::default(),
         })
     }
 
@@ -252,7 +257,7 @@ impl EventFeed {
             weight,
             rendered: OnceLock::new(),
         };
-        let is_tight = self.theatre.held() > self.sizes.total;
+        let is_tight = self.pool.held() > self.sizes.total;
         let tail = if is_tight {
             self.sizes.least
         } else {
@@ -262,39 +267,49 @@ impl EventFeed {
         state.standing.attach_event(&told);
         state.ring.push(told);
         let freed = state.ring.trim(tail, self.sizes.ring);
-        self.theatre.held.fetch_add(weight, Ordering::Relaxed);
-        self.theatre.held.fetch_sub(freed, Ordering::Relaxed);
+        self.pool.held.fetch_add(weight, Ordering::Relaxed);
+        self.pool.held.fetch_sub(freed, Ordering::Relaxed);
         state.sequence
     }
 
+    /// Returns the frame of an event, encoded by `encode` unless another reader did so lately.
+    fn frame(&self, told: &FeedEvent, encode: impl FnOnce(&FeedEvent) -> Bytes) -> Bytes {
+        if let Some(frame) = self.frames.lock().get(told.id) {
+            return frame;
+        }
+        let frame = encode(told);
+        self.frames.lock().add(told.id, frame.clone());
+        frame
+    }
+
     /// Registers the start of a member's call. Appends status events for teams that start to run.
-    pub(crate) fn call_opened(&self, call: &Arc<Call>, spot: &CallPosition) {
+    pub(crate) fn call_opened(&self, call: &Arc<Call>, position: &CallPosition) {
         let mut state = self.state.lock();
         state.calls.push(FeedCall {
             id: call.id,
             call: Arc::downgrade(call),
-            route: spot.route.clone(),
-            caller: spot.caller.clone(),
+            route: position.route.clone(),
+            caller: position.caller.clone(),
         });
-        let begun = state.standing.call_opened(spot);
-        self.show_teams(&mut state, spot, begun, TeamStatus::Running);
+        let begun = state.standing.call_opened(position);
+        self.show_teams(&mut state, position, begun, TeamStatus::Running);
     }
 
     /// Registers the end of a member's call, after all events of the call. Appends status events for teams
     /// that become idle.
-    pub(crate) fn call_ended(&self, call: CallId, spot: &CallPosition) {
+    pub(crate) fn call_ended(&self, call: CallId, position: &CallPosition) {
         let mut state = self.state.lock();
         state.moved = Instant::now();
         state.calls.retain(|seated| seated.id != call);
         state.standing.forget_asks(call);
-        let ended = state.standing.call_ended(spot);
-        self.show_teams(&mut state, spot, ended, TeamStatus::Idle);
+        let ended = state.standing.call_ended(position);
+        self.show_teams(&mut state, position, ended, TeamStatus::Idle);
     }
 
     fn show_teams(
         &self,
         state: &mut FeedState,
-        spot: &CallPosition,
+        position: &CallPosition,
         changed: Vec<(usize, Option<TeamStatus>)>,
         new: TeamStatus,
     ) {
@@ -304,19 +319,19 @@ impl EventFeed {
                 old,
                 error: None,
             };
-            let path = spot.path[..length].into();
-            self.append(state, path, Arc::new(body), Some(spot.caller.clone()));
+            let path = position.path[..length].into();
+            self.append(state, path, Arc::new(body), Some(position.caller.clone()));
         }
     }
 
     /// Appends an event of a member.
-    pub(crate) fn append_member_event(&self, spot: &CallPosition, body: &Arc<EventBody>) {
+    pub(crate) fn append_member_event(&self, position: &CallPosition, body: &Arc<EventBody>) {
         let mut state = self.state.lock();
         self.append(
             &mut state,
-            spot.path.clone(),
+            position.path.clone(),
             body.clone(),
-            Some(spot.caller.clone()),
+            Some(position.caller.clone()),
         );
     }
 
@@ -324,38 +339,38 @@ impl EventFeed {
     /// changed.
     pub(crate) fn update_status(
         &self,
-        spot: &CallPosition,
+        position: &CallPosition,
         new: AgentStatus,
         tool: Option<&Arc<str>>,
         error: Option<&String>,
     ) {
         let mut state = self.state.lock();
-        if let Some(event) = state.standing.change(spot, new, tool, error) {
-            let body = spot.body_of(event);
-            let caller = Some(spot.caller.clone());
-            self.append(&mut state, spot.path.clone(), body, caller);
+        if let Some(event) = state.standing.change(position, new, tool, error) {
+            let body = position.body_of(event);
+            let caller = Some(position.caller.clone());
+            self.append(&mut state, position.path.clone(), body, caller);
         }
     }
 
     /// Registers a question of a member's call, for viewers to answer.
     pub(crate) fn ask(
         &self,
-        spot: &CallPosition,
+        position: &CallPosition,
         call: &Arc<Call>,
         asked: QuestionContent,
         ask: &Ask,
     ) {
         let mut state = self.state.lock();
-        let told = state.ring.segment(spot, &asked.of.id);
+        let told = state.ring.segment(position, &asked.of.id);
         state.standing.ask(PendingQuestion {
-            route: spot.route.clone(),
+            route: position.route.clone(),
             told,
             asked,
             call: Arc::downgrade(call),
             call_id: call.id,
             ask: ask.id.clone(),
             kind: ask.kind,
-            caller: spot.caller.clone(),
+            caller: position.caller.clone(),
         });
     }
 
@@ -448,7 +463,7 @@ impl EventFeed {
             state.standing.clear();
             state.answers.clear();
             let freed = state.ring.clear();
-            self.theatre.held.fetch_sub(freed, Ordering::Relaxed);
+            self.pool.held.fetch_sub(freed, Ordering::Relaxed);
         }
     }
 
@@ -528,7 +543,7 @@ impl FeedState {
 impl Drop for EventFeed {
     fn drop(&mut self) {
         let freed = self.state.get_mut().ring.clear();
-        self.theatre.held.fetch_sub(freed, Ordering::Relaxed);
+        self.pool.held.fetch_sub(freed, Ordering::Relaxed);
     }
 }
 

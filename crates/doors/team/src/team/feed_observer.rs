@@ -15,7 +15,7 @@ use super::{
 /// Run that a [`Call`] belongs to, with the position of the call's agent in the run's tree.
 #[derive(Debug, Clone)]
 pub(crate) struct RunMembership {
-    pub(crate) stage: Arc<EventFeed>,
+    pub(crate) feed: Arc<EventFeed>,
     /// Names along the path to the team of the last member.
     pub(crate) from: Arc<[Arc<str>]>,
     /// Name of the member in the team. `None` if the agent working on the call is not a member.
@@ -26,8 +26,8 @@ pub(crate) struct RunMembership {
 /// [`EventFeed`] that shows a [`Call`], with the call's position in the feed.
 #[derive(Debug)]
 pub(crate) struct FeedSlot {
-    pub(crate) stage: Arc<EventFeed>,
-    pub(crate) spot: CallPosition,
+    pub(crate) feed: Arc<EventFeed>,
+    pub(crate) position: CallPosition,
     /// Calling agent, if the caller is a member of the same run.
     pub(crate) sender: Option<AgentId>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct FeedObserver {
     places: FeedSlots,
     /// Viewer that made the call, if any.
     viewer: Option<ViewerId>,
-    story: MemberRenderer,
+    renderer: MemberRenderer,
     /// Files under links; on the account of the caller's owner once the call is opened.
     files: Arc<Files>,
     /// Unanswered questions: id, kind, and the tool call that represents the question.
@@ -50,15 +50,15 @@ struct FeedSlots(Box<[FeedSlot]>);
 
 impl FeedObserver {
     pub(crate) fn new(
-        seats: Vec<FeedSlot>,
+        memberships: Vec<FeedSlot>,
         viewer: Option<ViewerId>,
-        story: MemberRenderer,
+        renderer: MemberRenderer,
         files: Arc<Files>,
     ) -> Option<Self> {
-        (!seats.is_empty()).then(|| Self {
-            places: FeedSlots(seats.into()),
+        (!memberships.is_empty()).then(|| Self {
+            places: FeedSlots(memberships.into()),
             viewer,
-            story,
+            renderer,
             files,
             asked: Vec::new(),
         })
@@ -69,38 +69,40 @@ impl CallObserver for FeedObserver {
     fn opened(&mut self, call: &Arc<Call>) {
         self.files = self.files.of_call(call);
         if call.has_reply() {
-            self.story.mark_resumed();
+            self.renderer.mark_resumed();
         }
-        for seat in &self.places.0 {
-            seat.stage.call_opened(call, &seat.spot);
+        for membership in &self.places.0 {
+            membership.feed.call_opened(call, &membership.position);
         }
         // A message is an event of its recipient. Messages of fellow members appear in feeds that show both
         // members. Messages of people appear everywhere. Messages of agents outside the team are not shown.
-        for seat in &self.places.0 {
-            let (story, name, message) = (&self.story, &seat.spot.name, &call.message);
-            let heard = match (&seat.sender, &call.principal.who) {
-                (Some(sender), _) => story.member_message(sender, name, message),
+        for membership in &self.places.0 {
+            let (renderer, name, message) =
+                (&self.renderer, &membership.position.name, &call.message);
+            let heard = match (&membership.sender, &call.principal.who) {
+                (Some(sender), _) => renderer.member_message(sender, name, message),
                 (None, Who::Agent(_)) => continue,
                 (None, Who::Person | Who::Platform | Who::Peer(_)) => {
-                    story.outside_message(call.principal.label(), self.viewer, name, message)
+                    renderer.outside_message(call.principal.label(), self.viewer, name, message)
                 }
             };
-            seat.stage
-                .append_member_event(&seat.spot, &seat.spot.body_of(heard));
+            membership
+                .feed
+                .append_member_event(&membership.position, &membership.position.body_of(heard));
         }
         let places = &self.places;
-        self.story.opened(&mut |telling| places.show(telling));
+        self.renderer.opened(&mut |telling| places.show(telling));
     }
 
     fn event(&mut self, _: &Call, event: &Event) {
         let places = &self.places;
-        self.story
+        self.renderer
             .event(event, &self.files, &mut |telling| places.show(telling));
     }
 
     fn asked(&mut self, call: &Arc<Call>, ask: &Ask) {
         let places = &self.places;
-        let of = self.story.asked(ask, &mut |telling| {
+        let of = self.renderer.asked(ask, &mut |telling| {
             // Register the question before showing it: an immediate answer must find the question.
             places.await_answer(call, &telling, ask);
             places.show(telling);
@@ -113,20 +115,20 @@ impl CallObserver for FeedObserver {
             return;
         };
         let (_, kind, of) = self.asked.swap_remove(at);
-        for seat in &self.places.0 {
-            seat.stage.answered(call.id, &of);
+        for membership in &self.places.0 {
+            membership.feed.answered(call.id, &of);
         }
         let places = &self.places;
-        self.story
+        self.renderer
             .answered(&of, kind, answer, &mut |telling| places.show(telling));
     }
 
     fn ended(&mut self, call: &Call, end: &End) {
         let places = &self.places;
-        self.story
+        self.renderer
             .ended(end, &self.files, &mut |telling| places.show(telling));
-        for seat in &self.places.0 {
-            seat.stage.call_ended(call.id, &seat.spot);
+        for membership in &self.places.0 {
+            membership.feed.call_ended(call.id, &membership.position);
         }
     }
 }
@@ -141,33 +143,37 @@ impl FeedSlots {
         else {
             return;
         };
-        for seat in &self.0 {
+        for membership in &self.0 {
             let asked = QuestionContent {
                 of: of.clone(),
                 arguments: arguments.clone(),
                 text: text.clone(),
             };
-            seat.stage.ask(&seat.spot, call, asked, ask);
+            membership.feed.ask(&membership.position, call, asked, ask);
         }
     }
 
     fn show(&self, telling: RenderedStep) {
         match telling {
             RenderedStep::Status { new, tool, error } => {
-                for seat in &self.0 {
+                for membership in &self.0 {
                     let (tool, error) = (tool.as_ref(), error.as_ref());
-                    seat.stage.update_status(&seat.spot, new, tool, error);
+                    membership
+                        .feed
+                        .update_status(&membership.position, new, tool, error);
                 }
             }
             RenderedStep::Event(event) => {
                 let [first, rest @ ..] = &*self.0 else {
                     return;
                 };
-                let body = first.spot.body_of(event);
-                first.stage.append_member_event(&first.spot, &body);
-                for seat in rest {
-                    seat.stage
-                        .append_member_event(&seat.spot, &seat.spot.with_local_name(&body));
+                let body = first.position.body_of(event);
+                first.feed.append_member_event(&first.position, &body);
+                for membership in rest {
+                    membership.feed.append_member_event(
+                        &membership.position,
+                        &membership.position.with_local_name(&body),
+                    );
                 }
             }
         }

@@ -40,7 +40,7 @@ pub(crate) struct RegisteredTeam {
     /// Record without tasks; the tasks are on the board.
     record: Mutex<TeamRecord>,
     pub(crate) board: Mutex<TaskBoard>,
-    pub(crate) stage: Arc<EventFeed>,
+    pub(crate) feed: Arc<EventFeed>,
 }
 
 impl RegisteredTeam {
@@ -55,7 +55,7 @@ impl RegisteredTeam {
 
     pub(crate) fn set(&self, record: TeamRecord) {
         *self.record.lock() = record;
-        self.stage.bump_version();
+        self.feed.bump_version();
     }
 
     /// Returns the agent of the coordinator.
@@ -79,7 +79,7 @@ pub(crate) struct TeamRegistry {
     teams: RwLock<HashMap<AgentId, Arc<RegisteredTeam>>>,
     /// Feeds of single agents with current or recent viewers.
     solo: RwLock<HashMap<AgentId, Arc<EventFeed>>>,
-    theatre: Arc<FeedPool>,
+    pool: Arc<FeedPool>,
     /// Teams declared in the configuration file.
     declared: RwLock<HashSet<AgentId>>,
     /// Files under links, for the feeds.
@@ -97,7 +97,7 @@ impl TeamRegistry {
             files,
             teams: RwLock::default(),
             solo: RwLock::default(),
-            theatre: Arc::default(),
+            pool: Arc::default(),
             declared: RwLock::default(),
             sweeps: AtomicU64::default(),
             ring_bytes: OnceLock::new(),
@@ -116,7 +116,7 @@ impl TeamRegistry {
     /// Updates metrics and ends inactive runs. The hub calls the method every second.
     pub(crate) fn on_sweep(&self, now: Instant) {
         if let Some(level) = self.ring_bytes.get() {
-            level.set(self.theatre.held());
+            level.set(self.pool.held());
         }
         let sweeps = self.sweeps.fetch_add(1, Ordering::Relaxed);
         if sweeps.is_multiple_of(REST_EVERY) {
@@ -144,7 +144,7 @@ impl TeamRegistry {
         let team = Arc::new(RegisteredTeam {
             id: record.id.clone(),
             board: Mutex::new(TaskBoard::new(tasks, self.limits.tasks)),
-            stage: EventFeed::new(record.id.clone(), self.theatre.clone(), &self.limits),
+            feed: EventFeed::new(record.id.clone(), self.pool.clone(), &self.limits),
             record: Mutex::new(record),
         });
         self.teams.write().insert(team.id.clone(), team.clone());
@@ -154,8 +154,8 @@ impl TeamRegistry {
     pub(crate) fn remove(&self, id: &AgentId) {
         let team = self.teams.write().remove(id);
         let solo = self.solo.write().remove(id);
-        for stage in team.map(|team| team.stage.clone()).into_iter().chain(solo) {
-            stage.close();
+        for feed in team.map(|team| team.feed.clone()).into_iter().chain(solo) {
+            feed.close();
         }
     }
 
@@ -182,27 +182,27 @@ impl TeamRegistry {
     /// Returns the [`EventFeed`] of a single agent. Creates the feed if missing.
     pub(crate) fn open_agent_feed(&self, id: &AgentId) -> Arc<EventFeed> {
         let mut solo = self.solo.write();
-        let new = || EventFeed::new(id.clone(), self.theatre.clone(), &self.limits);
+        let new = || EventFeed::new(id.clone(), self.pool.clone(), &self.limits);
         solo.entry(id.clone()).or_insert_with(new).clone()
     }
 
     /// Returns the feeds of all teams and of all single agents.
     pub(crate) fn feeds(&self) -> Vec<Arc<EventFeed>> {
         let teams = self.all();
-        let teams = teams.iter().map(|team| team.stage.clone());
+        let teams = teams.iter().map(|team| team.feed.clone());
         teams.chain(self.solo.read().values().cloned()).collect()
     }
 
     /// Ends runs without activity since `before`.
     pub(crate) fn end_idle_runs(&self, before: Instant) {
-        for stage in self.feeds() {
-            stage.end_if_idle(before);
+        for feed in self.feeds() {
+            feed.end_if_idle(before);
         }
         // Keep a feed that a caller holds, for example to start viewing: all callers must share the same
         // feed.
-        let is_held = |stage: &Arc<EventFeed>| Arc::strong_count(stage) > 1;
+        let is_held = |feed: &Arc<EventFeed>| Arc::strong_count(feed) > 1;
         let mut solo = self.solo.write();
-        solo.retain(|_, stage| is_held(stage) || stage.is_active());
+        solo.retain(|_, feed| is_held(feed) || feed.is_active());
     }
 
     /// Returns the teams that contain team `id` as a direct member, with the member's name.

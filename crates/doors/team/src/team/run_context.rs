@@ -46,7 +46,7 @@ impl RunContext {
 impl CallContext for RunContext {
     fn kept(&self) -> Option<Json> {
         let kept = self.0.iter().map(|run| StoredMembership {
-            team: run.stage.of.clone(),
+            team: run.feed.of.clone(),
             path: run.from.iter().map(ToString::to_string).collect(),
             member: run.member.as_ref().map(ToString::to_string),
             caller: run.caller.key().to_owned(),
@@ -61,18 +61,21 @@ mod tests {
 
     #[test]
     fn the_seats_of_a_call_read_back_as_they_were_kept() {
-        let seat = |path: &[&str], member: Option<&str>| StoredMembership {
+        let membership = |path: &[&str], member: Option<&str>| StoredMembership {
             team: AgentId::parse("shop").unwrap(),
             path: path.iter().map(ToString::to_string).collect(),
             member: member.map(str::to_owned),
             caller: "ann/agent/lead".into(),
         };
-        let seats = [
-            seat(&[], Some("lead")),
-            seat(&["back end", "db"], Some("d\u{e9}")),
-            seat(&["db"], None),
+        let memberships = [
+            membership(&[], Some("lead")),
+            membership(&["back end", "db"], Some("d\u{e9}")),
+            membership(&["db"], None),
         ];
-        assert_eq!(StoredMembership::read(&Json::of(&seats).unwrap()), seats);
+        assert_eq!(
+            StoredMembership::read(&Json::of(&memberships).unwrap()),
+            memberships
+        );
         // What another program wrote is no reason not to go on with the task.
         let unknown = Json::parse(r#"{"team": "shop"}"#).unwrap();
         assert_eq!(StoredMembership::read(&unknown), []);

@@ -41,7 +41,7 @@ pub(super) struct ViewerSession {
     subject: ViewedSubject,
     line: WsConnection,
     /// Key of the feed in the wake-ups of the [`WsConnection`].
-    stage: u32,
+    feed: u32,
     orders: CommandQueue,
 }
 
@@ -55,7 +55,7 @@ impl ViewerSession {
         line.set_authenticated(principal.grant.revoked.clone());
         Self {
             orders: CommandQueue::new(Mailbox::new(line.ready_handle(MAILBOX))),
-            stage: line.new_key(),
+            feed: line.new_key(),
             door,
             principal,
             subject,
@@ -104,7 +104,7 @@ impl ViewerSession {
                 viewing
             }
         };
-        viewing.listen(self.line.ready_handle(self.stage));
+        viewing.listen(self.line.ready_handle(self.feed));
         Some(viewing)
     }
 
@@ -155,7 +155,7 @@ impl ViewerSession {
             return None;
         }
         if !is_all {
-            self.line.ready_handle(self.stage).notify();
+            self.line.ready_handle(self.feed).notify();
             return None;
         }
         let (code, what, id) = match &self.subject {
@@ -226,10 +226,10 @@ impl ViewerSession {
     async fn drain(&mut self, viewing: &mut FeedReader) {
         while self.show_batch(viewing) {
             // The wake-up arrives when the socket has room again.
-            self.line.ready_handle(self.stage).notify();
+            self.line.ready_handle(self.feed).notify();
             loop {
                 match self.line.next().await {
-                    WsConnectionEvent::Rang(key) if key == self.stage => break,
+                    WsConnectionEvent::Rang(key) if key == self.feed => break,
                     WsConnectionEvent::Over(_) | WsConnectionEvent::Broken(_) => return,
                     WsConnectionEvent::Rang(_)
                     | WsConnectionEvent::Text(_)

@@ -26,11 +26,11 @@ use crate::{
 };
 
 /// Returns the response that streams a task.
-pub(super) fn respond(visit: InboundRequest, id: RpcId, updates: UpdateStream) -> Response {
-    let keepalive = reply::keepalive(&visit.a2a);
+pub(super) fn respond(inbound: InboundRequest, id: RpcId, updates: UpdateStream) -> Response {
+    let keepalive = reply::keepalive(&inbound.a2a);
     let telling = AgnoStream {
-        _counted: visit.a2a.hub.metrics().connection(DOOR),
-        visit,
+        _counted: inbound.a2a.hub.metrics().connection(DOOR),
+        inbound,
         id,
         updates: Some(updates),
         task: None,
@@ -46,7 +46,7 @@ pub(super) fn respond(visit: InboundRequest, id: RpcId, updates: UpdateStream) -
 }
 
 struct AgnoStream {
-    visit: InboundRequest,
+    inbound: InboundRequest,
     id: RpcId,
     /// Source of updates; `None` after the last update.
     updates: Option<UpdateStream>,
@@ -122,7 +122,7 @@ impl AgnoStream {
             id: self.task.take()?,
             history_length: None,
         };
-        let task = self.visit.get(params).await.ok()?;
+        let task = self.inbound.get(params).await.ok()?;
         Some(StreamItem::Task(Box::new(task)))
     }
 

@@ -85,7 +85,7 @@ fn headers(kept: &StoredPushConfig, version: A2aVersion) -> Result<HeaderMap, Co
 
 /// Change of a task, with the task after the change.
 struct NotifiedChange {
-    story: TaskSnapshot,
+    snapshot: TaskSnapshot,
     changes: Vec<StreamItem>,
     at: Timestamp,
 }
@@ -99,55 +99,63 @@ impl NotifiedChange {
         let task = tasks.find_stored(&Principal::local(), row.task).await;
         let task = task.map_err(ComposeError::temporary)?;
         let record = task.record();
-        let mut story = TaskSnapshot::new(&record, false, a2a.hub.limits().message.0);
+        let mut snapshot = TaskSnapshot::new(&record, false, a2a.hub.limits().message.0);
         let kept = a2a.hub.callbacks().reply(row.id).await;
         let mut kept = kept.map_err(ComposeError::temporary)?;
         let change = match kept.pop() {
             Some(change) => {
                 let at = row.created_at;
-                kept.into_iter().for_each(|item| story.add(item, at));
+                kept.into_iter().for_each(|item| snapshot.add(item, at));
                 Some((change, at))
             }
-            None => read_to(&task, row.pos.unwrap_or(record.log_end), &mut story).await?,
+            None => read_to(&task, row.pos.unwrap_or(record.log_end), &mut snapshot).await?,
         };
         let told = change.map(|(change, at)| {
             // For a message, the time of the change is the delivery to the agent.
             let is_message = matches!(change, LogItem::Message(_));
-            Self::after(story, change, if is_message { row.created_at } else { at })
+            Self::after(
+                snapshot,
+                change,
+                if is_message { row.created_at } else { at },
+            )
         });
         Ok(told)
     }
 
-    fn after(mut story: TaskSnapshot, change: LogItem, at: Timestamp) -> Self {
+    fn after(mut snapshot: TaskSnapshot, change: LogItem, at: Timestamp) -> Self {
         // The working state was posted with the message that started the turn.
-        story.mark_working();
-        let mut teller = UpdateRenderer::after(&story);
+        snapshot.mark_working();
+        let mut renderer = UpdateRenderer::after(&snapshot);
         let mut changes = Vec::new();
         if matches!(change, LogItem::End(_)) {
             // The pieces of the reply were not posted. Post the complete reply at the end of the turn.
-            let wholes = story
+            let wholes = snapshot
                 .voices
                 .iter()
-                .filter_map(|it| story.find_artifact(&it.id));
-            changes.extend(wholes.map(|whole| teller.artifact_update(whole, false, true)));
+                .filter_map(|it| snapshot.find_artifact(&it.id));
+            changes.extend(wholes.map(|whole| renderer.artifact_update(whole, false, true)));
         }
-        teller.render(0, at, change.clone(), &mut changes);
+        renderer.render(0, at, change.clone(), &mut changes);
         if matches!(change, LogItem::Message(_)) {
-            teller.render_working(at, &mut changes);
+            renderer.render_working(at, &mut changes);
         }
-        story.add(change, at);
-        story.state = teller.state();
+        snapshot.add(change, at);
+        snapshot.state = renderer.state();
         for change in &mut changes {
             // Post the pieces of other artifacts as complete artifacts too.
             if let StreamItem::Artifact(update) = change
                 && update.append
-                && let Some(whole) = story.find_artifact(&update.artifact.id)
+                && let Some(whole) = snapshot.find_artifact(&update.artifact.id)
             {
                 update.artifact = whole;
                 update.append = false;
             }
         }
-        Self { story, changes, at }
+        Self {
+            snapshot,
+            changes,
+            at,
+        }
     }
 
     /// Serializes the changes as updates of a stream.
@@ -168,7 +176,7 @@ impl NotifiedChange {
             history: None,
             artifacts: true,
         };
-        let mut task = self.story.into_task(shown);
+        let mut task = self.snapshot.into_task(shown);
         task.status.timestamp = Some(format_time(self.at));
         let mut body = String::new();
         A2aVersion::V03.write_task(&task, &mut body);
@@ -176,11 +184,11 @@ impl NotifiedChange {
     }
 }
 
-/// Adds the log up to position `pos` to the story, except for the last item, which is returned.
+/// Adds the log up to position `pos` to the snapshot, except for the last item, which is returned.
 async fn read_to(
     task: &Arc<Task>,
     pos: u64,
-    story: &mut TaskSnapshot,
+    snapshot: &mut TaskSnapshot,
 ) -> Result<Option<(LogItem, Timestamp)>, ComposeError> {
     let mut subscription = task.subscribe(None);
     let (mut at, mut last) = (0, None);
@@ -195,7 +203,7 @@ async fn read_to(
             } => {
                 at = next.pos;
                 if let Some((before, at)) = last.replace((item, written)) {
-                    story.add(before, at);
+                    snapshot.add(before, at);
                 }
             }
             TaskItem::Gap { next } => at = next.pos,
@@ -218,12 +226,12 @@ mod tests {
     fn posted(log: &[LogItem]) -> Vec<StreamItem> {
         let mut all = Vec::new();
         for (place, change) in log.iter().enumerate() {
-            let mut story = TaskSnapshot::new(&record(), false, usize::MAX);
+            let mut snapshot = TaskSnapshot::new(&record(), false, usize::MAX);
             log[..place]
                 .iter()
                 .cloned()
-                .for_each(|item| story.add(item, AT));
-            all.extend(NotifiedChange::after(story, change.clone(), AT).changes);
+                .for_each(|item| snapshot.add(item, AT));
+            all.extend(NotifiedChange::after(snapshot, change.clone(), AT).changes);
         }
         all
     }
@@ -274,12 +282,12 @@ mod tests {
             LogItem::Event(Event::text("world")),
             LogItem::End(End::done()),
         ];
-        let mut story = TaskSnapshot::new(&record(), false, usize::MAX);
+        let mut snapshot = TaskSnapshot::new(&record(), false, usize::MAX);
         log[..3]
             .iter()
             .cloned()
-            .for_each(|item| story.add(item, AT));
-        let told = NotifiedChange::after(story, log[3].clone(), AT).changes;
+            .for_each(|item| snapshot.add(item, AT));
+        let told = NotifiedChange::after(snapshot, log[3].clone(), AT).changes;
         let [StreamItem::Artifact(reply), StreamItem::Status(_)] = told.as_slice() else {
             panic!("{told:?}");
         };

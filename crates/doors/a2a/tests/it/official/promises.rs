@@ -98,11 +98,11 @@ async fn the_question_of_an_agent_that_waits_is_answered_by_the_next_message() {
         (&json!("which colour?"), &json!("q"))
     );
     let working = async {
-        let bell = jackfield_core::ready::ReadySet::new();
-        serving.input().listen(bell.handle(0));
-        let (mut rang, mut inputs) = (Vec::new(), Vec::new());
+        let ready_set = jackfield_core::ready::ReadySet::new();
+        serving.input().listen(ready_set.handle(0));
+        let (mut keys, mut inputs) = (Vec::new(), Vec::new());
         while inputs.is_empty() {
-            bell.wait(&mut rang).await;
+            ready_set.wait(&mut keys).await;
             assert!(serving.input().take(&mut inputs, usize::MAX).is_none());
         }
         answer(serving, &format!("{:?}", inputs[0]));

@@ -1,8 +1,13 @@
 //! Viewer of a feed: its access rights and its read position. Dropping a [`FeedReader`] removes the viewer from
 //! the feed.
 
-use std::sync::Arc;
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
+use bytes::Bytes;
 use jackfield_core::{
     principal::Principal,
     ready::{ReadyHandle, ReadySet},
@@ -41,11 +46,11 @@ pub struct ViewerId(u64);
 /// Viewer of a [`EventFeed`].
 #[derive(Debug)]
 pub struct FeedReader {
-    stage: Arc<EventFeed>,
+    feed: Arc<EventFeed>,
     key: u64,
     /// Principal whose events are visible; `None` shows all events.
     only: Option<Principal>,
-    bell: Option<Arc<ReadySet>>,
+    ready_set: Option<Arc<ReadySet>>,
     ready: std::vec::IntoIter<FeedItem>,
 }
 
@@ -53,10 +58,10 @@ pub struct FeedReader {
 const BATCH: usize = 256 << 10;
 
 impl FeedReader {
-    pub(crate) fn new(stage: Arc<EventFeed>, only: Option<Principal>, since: &ReplayStart) -> Self {
-        let key = stage.theatre.new_viewer();
+    pub(crate) fn new(feed: Arc<EventFeed>, only: Option<Principal>, since: &ReplayStart) -> Self {
+        let key = feed.pool.new_viewer();
         {
-            let mut state = stage.state.lock();
+            let mut state = feed.state.lock();
             let current = state.run.clone();
             match since {
                 ReplayStart::Now => state.ring.add(key, None),
@@ -80,10 +85,10 @@ impl FeedReader {
             }
         }
         Self {
-            stage,
+            feed,
             key,
             only,
-            bell: None,
+            ready_set: None,
             ready: Vec::new().into_iter(),
         }
     }
@@ -95,18 +100,18 @@ impl FeedReader {
     }
 
     /// Sets the handle that wakes the viewer when events are available or the feed closes.
-    pub fn listen(&self, rope: ReadyHandle) {
-        self.stage.state.lock().ring.listen(self.key, rope);
+    pub fn listen(&self, ready_handle: ReadyHandle) {
+        self.feed.state.lock().ring.listen(self.key, ready_handle);
     }
 
     /// Returns whether the team was removed.
     pub fn is_closed(&self) -> bool {
-        self.stage.state.lock().is_closed
+        self.feed.state.lock().is_closed
     }
 
     /// Reads about `max` bytes of events into `seen`. Wakes the viewer again if more remain.
     pub fn read_batch(&mut self, max: usize, seen: &mut Vec<FeedItem>) {
-        let mut state = self.stage.state.lock();
+        let mut state = self.feed.state.lock();
         let at = seen.len();
         let (only, id) = (self.only.as_ref(), self.id());
         let missed = state.ring.read(self.key, max, |told| {
@@ -122,47 +127,64 @@ impl FeedReader {
 
     /// Returns the next item, or `None` after the team was removed. Cancel-safe.
     pub async fn next(&mut self) -> Option<FeedItem> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Polls for the next item, as [`next`](Self::next) does.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<FeedItem>> {
         loop {
             if let Some(seen) = self.ready.next() {
-                return Some(seen);
+                return Poll::Ready(Some(seen));
             }
-            let bell = self.bell.get_or_insert_with(|| {
-                let bell = ReadySet::new();
-                self.stage
+            let ready_set = self.ready_set.get_or_insert_with(|| {
+                let ready_set = ReadySet::new();
+                self.feed
                     .state
                     .lock()
                     .ring
-                    .listen(self.key, bell.handle(0));
-                bell
+                    .listen(self.key, ready_set.handle(0));
+                ready_set
             });
             let mut seen = Vec::new();
-            if self.stage.state.lock().is_closed {
+            if ready_set.poll_each(cx, |_| {}).is_ready() {
+                self.read_batch(BATCH, &mut seen);
+            } else if self.is_closed() {
+                // The set is notified once for the removal, and a batch may have left events behind.
                 self.read_batch(usize::MAX, &mut seen);
                 if seen.is_empty() {
-                    return None;
+                    return Poll::Ready(None);
                 }
             } else {
-                let bell = bell.clone();
-                bell.wait(&mut Vec::new()).await;
-                self.read_batch(BATCH, &mut seen);
+                // Frees the list of the items that were read.
+                self.ready = Vec::new().into_iter();
+                return Poll::Pending;
             }
             self.ready = seen.into_iter();
         }
     }
 
+    /// Returns the frame of an event of this feed, encoded by `encode` unless another reader did so lately.
+    pub(crate) fn frame(
+        &self,
+        told: &FeedEvent,
+        encode: impl FnOnce(&FeedEvent) -> Bytes,
+    ) -> Bytes {
+        self.feed.frame(told, encode)
+    }
+
     /// Returns the current [`TeamRun`], if any, and the number of its last event.
     pub fn run(&self) -> Option<(Arc<TeamRun>, u64)> {
-        self.stage.run()
+        self.feed.run()
     }
 
     /// Returns the status of a member, if the member was active in the current run.
     pub fn member_status(&self, route: &str) -> Option<AgentStatus> {
-        self.stage.state.lock().standing.member(route)
+        self.feed.state.lock().standing.member(route)
     }
 
     /// Returns the unanswered questions visible to the viewer.
     pub fn pending(&self) -> Vec<PendingQuestion> {
-        let state = self.stage.state.lock();
+        let state = self.feed.state.lock();
         let is_seen = |pending: &&PendingQuestion| {
             let only = self.only.as_ref();
             only.is_none_or(|principal| pending.caller.is(principal))
@@ -174,6 +196,6 @@ impl FeedReader {
 
 impl Drop for FeedReader {
     fn drop(&mut self) {
-        self.stage.state.lock().ring.remove(self.key);
+        self.feed.state.lock().ring.remove(self.key);
     }
 }

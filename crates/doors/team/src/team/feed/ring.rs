@@ -15,6 +15,7 @@ pub(super) struct EventRing {
     /// Position of the first item.
     first: u64,
     bytes: usize,
+    /// In the order of their keys: a thousand viewers read after every event.
     viewers: Vec<ViewerCursor>,
 }
 
@@ -26,7 +27,7 @@ struct ViewerCursor {
     next: u64,
     /// Run and number of the last event read, for computing missed events.
     last: Option<(Arc<TeamRun>, u64)>,
-    rope: Option<ReadyHandle>,
+    ready_handle: Option<ReadyHandle>,
     /// Whether the viewer was woken and has not read since.
     is_rung: bool,
 }
@@ -59,9 +60,9 @@ impl EventRing {
         }
     }
 
-    /// Returns the start and end events of the newest segment with id `wanted` at `spot`, without content
+    /// Returns the start and end events of the newest segment with id `wanted` at `position`, without content
     /// events.
-    pub(super) fn segment(&self, spot: &CallPosition, wanted: &str) -> Vec<Arc<FeedEvent>> {
+    pub(super) fn segment(&self, position: &CallPosition, wanted: &str) -> Vec<Arc<FeedEvent>> {
         let mut found = Vec::new();
         for told in self.items.iter().rev() {
             let EventBody::Member { name, event, .. } = &*told.body else {
@@ -72,7 +73,7 @@ impl EventRing {
                 MemberEvent::SegmentEnd { id, .. } => (id, false),
                 _ => continue,
             };
-            if **id == *wanted && *name == spot.name && told.path == spot.path {
+            if **id == *wanted && *name == position.name && told.path == position.path {
                 found.insert(0, told.clone());
                 if is_first {
                     break;
@@ -120,13 +121,15 @@ impl EventRing {
                 self.first + seen as u64
             }
         };
-        self.viewers.push(ViewerCursor {
+        let cursor = ViewerCursor {
             key,
             next,
             last: None,
-            rope: None,
+            ready_handle: None,
             is_rung: false,
-        });
+        };
+        let at = self.viewers.partition_point(|slot| slot.key < key);
+        self.viewers.insert(at, cursor);
     }
 
     /// Records the last event that a reconnecting viewer has already read, for computing missed events.
@@ -141,15 +144,15 @@ impl EventRing {
     }
 
     fn slot(&mut self, key: u64) -> Option<&mut ViewerCursor> {
-        self.viewers.iter_mut().find(|slot| slot.key == key)
+        slot(&mut self.viewers, key)
     }
 
     /// Sets the handle that wakes the viewer when events are available. Wakes the viewer immediately if
     /// unread events exist.
-    pub(super) fn listen(&mut self, key: u64, rope: ReadyHandle) {
+    pub(super) fn listen(&mut self, key: u64, ready_handle: ReadyHandle) {
         let end = self.end();
         if let Some(slot) = self.slot(key) {
-            slot.rope = Some(rope);
+            slot.ready_handle = Some(ready_handle);
             slot.is_rung = false;
             if slot.next < end {
                 slot.wake();
@@ -166,7 +169,7 @@ impl EventRing {
         mut each: impl FnMut(&Arc<FeedEvent>),
     ) -> Option<MissedEvents> {
         let (first, end) = (self.first, self.end());
-        let slot = self.viewers.iter_mut().find(|slot| slot.key == key)?;
+        let slot = slot(&mut self.viewers, key)?;
         slot.is_rung = false;
         let missed = if slot.next < first {
             slot.next = first;
@@ -196,13 +199,19 @@ impl EventRing {
     }
 }
 
+/// Returns the cursor of a viewer.
+fn slot(viewers: &mut [ViewerCursor], key: u64) -> Option<&mut ViewerCursor> {
+    let at = viewers.binary_search_by_key(&key, |slot| slot.key).ok()?;
+    Some(&mut viewers[at])
+}
+
 impl ViewerCursor {
     fn wake(&mut self) {
         if !self.is_rung
-            && let Some(rope) = &self.rope
+            && let Some(ready_handle) = &self.ready_handle
         {
             self.is_rung = true;
-            rope.notify();
+            ready_handle.notify();
         }
     }
 

@@ -88,13 +88,16 @@ impl TeamStatuses {
         self.members.entry(route.clone()).or_default().status = Some(new);
     }
 
-    /// Counts a new call at `spot`. Returns the teams along the path that start to run, as path lengths with
+    /// Counts a new call at `position`. Returns the teams along the path that start to run, as path lengths with
     /// the previous status.
-    pub(super) fn call_opened(&mut self, spot: &CallPosition) -> Vec<(usize, Option<TeamStatus>)> {
-        self.members.entry(spot.route.clone()).or_default().open += 1;
+    pub(super) fn call_opened(
+        &mut self,
+        position: &CallPosition,
+    ) -> Vec<(usize, Option<TeamStatus>)> {
+        self.members.entry(position.route.clone()).or_default().open += 1;
         let mut begun = Vec::new();
-        for length in 0..=spot.path.len() {
-            let key = path_key(&spot.path[..length]);
+        for length in 0..=position.path.len() {
+            let key = path_key(&position.path[..length]);
             let team = self.teams.entry(key).or_default();
             team.open += 1;
             if team.open == 1 && !self.is_stopping {
@@ -104,15 +107,18 @@ impl TeamStatuses {
         begun
     }
 
-    /// Counts down an ended call at `spot`. Returns the teams along the path that become idle, innermost
+    /// Counts down an ended call at `position`. Returns the teams along the path that become idle, innermost
     /// first, as path lengths with the previous status.
-    pub(super) fn call_ended(&mut self, spot: &CallPosition) -> Vec<(usize, Option<TeamStatus>)> {
-        if let Some(member) = self.members.get_mut(&spot.route) {
+    pub(super) fn call_ended(
+        &mut self,
+        position: &CallPosition,
+    ) -> Vec<(usize, Option<TeamStatus>)> {
+        if let Some(member) = self.members.get_mut(&position.route) {
             member.open = member.open.saturating_sub(1);
         }
         let mut ended = Vec::new();
-        for length in (0..=spot.path.len()).rev() {
-            let key = path_key(&spot.path[..length]);
+        for length in (0..=position.path.len()).rev() {
+            let key = path_key(&position.path[..length]);
             let Some(team) = self.teams.get_mut(&key) else {
                 continue;
             };
@@ -128,12 +134,12 @@ impl TeamStatuses {
     /// member with several open calls does not become idle.
     pub(super) fn change(
         &mut self,
-        spot: &CallPosition,
+        position: &CallPosition,
         new: AgentStatus,
         tool: Option<&Arc<str>>,
         error: Option<&String>,
     ) -> Option<MemberEvent> {
-        let member = self.members.entry(spot.route.clone()).or_default();
+        let member = self.members.entry(position.route.clone()).or_default();
         if new == AgentStatus::Idle && member.open > 1 {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The stage's own arithmetic; what it shows is tested with the hub.
+//! The feed's own arithmetic; what it shows is tested with the hub.
 
 use super::*;
 
@@ -21,28 +21,28 @@ fn ids_of_events_leave_room_for_their_levels() {
 
 #[test]
 fn what_all_stages_hold_is_counted_and_given_back() {
-    let theatre = Arc::new(FeedPool::default());
+    let pool = Arc::new(FeedPool::default());
     let limits = TeamLimits {
         rings: jackfield_core::units::Size(20_000),
         ..TeamLimits::default()
     };
     let id = AgentId::parse("t").unwrap();
-    let stages = [(); 2].map(|()| EventFeed::new(id.clone(), theatre.clone(), &limits));
-    for stage in &stages {
+    let feeds = [(); 2].map(|()| EventFeed::new(id.clone(), pool.clone(), &limits));
+    for feed in &feeds {
         for _ in 0..1000 {
             let body = EventBody::Team {
                 new: TeamStatus::Idle,
                 old: None,
                 error: None,
             };
-            stage.append_event(&[].into(), Arc::new(body));
+            feed.append_event(&[].into(), Arc::new(body));
         }
     }
-    let held = || theatre.held();
+    let held = || pool.held();
     // Each keeps a little, however much all of them hold.
     let least = limits.tail.0 / 16;
     assert!(held() <= 2 * (least + 2048), "{}", held());
-    let [one, two] = stages;
+    let [one, two] = feeds;
     drop(one);
     assert!(held() <= least + 2048 && held() > 0);
     two.end_if_idle(Instant::now() + std::time::Duration::from_secs(1));
@@ -51,13 +51,13 @@ fn what_all_stages_hold_is_counted_and_given_back() {
 
 #[test]
 fn a_viewer_that_never_reads_holds_back_no_more_than_the_ring_may_have() {
-    let theatre = Arc::new(FeedPool::default());
+    let pool = Arc::new(FeedPool::default());
     let limits = TeamLimits {
         ring: jackfield_core::units::Size(50_000),
         tail: jackfield_core::units::Size(10_000),
         ..TeamLimits::default()
     };
-    let stage = EventFeed::new(AgentId::parse("t").unwrap(), theatre.clone(), &limits);
+    let feed = EventFeed::new(AgentId::parse("t").unwrap(), pool.clone(), &limits);
     let says = |words: usize| {
         Arc::new(EventBody::Team {
             new: TeamStatus::Error,
@@ -65,12 +65,12 @@ fn a_viewer_that_never_reads_holds_back_no_more_than_the_ring_may_have() {
             error: Some("w".repeat(words)),
         })
     };
-    let mut reads = FeedReader::new(stage.clone(), None, &ReplayStart::Now);
-    let stalled = FeedReader::new(stage.clone(), None, &ReplayStart::Now);
+    let mut reads = FeedReader::new(feed.clone(), None, &ReplayStart::Now);
+    let stalled = FeedReader::new(feed.clone(), None, &ReplayStart::Now);
     let (mut most, mut seen) = (0, Vec::new());
     for words in (0..1000).map(|count| count % 500) {
-        stage.append_event(&[].into(), says(words));
-        most = most.max(theatre.held());
+        feed.append_event(&[].into(), says(words));
+        most = most.max(pool.held());
         reads.read_batch(usize::MAX, &mut seen);
     }
     assert!(most <= limits.ring.0, "{most}");
@@ -78,8 +78,8 @@ fn a_viewer_that_never_reads_holds_back_no_more_than_the_ring_may_have() {
     assert!(seen.iter().all(is_event), "whoever reads loses nothing");
     assert_eq!(seen.len(), 1000);
     drop(stalled);
-    stage.append_event(&[].into(), says(0));
-    assert!(theatre.held() <= limits.tail.0 + 2048);
+    feed.append_event(&[].into(), says(0));
+    assert!(pool.held() <= limits.tail.0 + 2048);
 }
 
 #[test]
@@ -110,10 +110,40 @@ fn boards_weigh_all_that_is_on_them() {
         deliverables: vec![given()],
     };
     for (change, texts) in [(BoardChange::Created { added, all }, 21), (status, 3)] {
-        let theatre = Arc::new(FeedPool::default());
+        let pool = Arc::new(FeedPool::default());
         let id = AgentId::parse("t").unwrap();
-        let stage = EventFeed::new(id, theatre.clone(), &TeamLimits::default());
-        stage.append_event(&[].into(), Arc::new(EventBody::Board(change)));
-        assert!(theatre.held() > texts * 10_000, "{}", theatre.held());
+        let feed = EventFeed::new(id, pool.clone(), &TeamLimits::default());
+        feed.append_event(&[].into(), Arc::new(EventBody::Board(change)));
+        assert!(pool.held() > texts * 10_000, "{}", pool.held());
     }
+}
+
+#[test]
+fn an_event_is_encoded_once_for_all_its_readers() {
+    let limits = TeamLimits::default();
+    let id = AgentId::parse("t").unwrap();
+    let feed = EventFeed::new(id, Arc::new(FeedPool::default()), &limits);
+    let mut readers = [(); 3].map(|()| FeedReader::new(feed.clone(), None, &ReplayStart::Now));
+    let mut encoded = 0;
+    for sequence in 1..=2 {
+        let body = EventBody::Team {
+            new: TeamStatus::Idle,
+            old: None,
+            error: None,
+        };
+        feed.append_event(&[].into(), Arc::new(body));
+        for reader in &mut readers {
+            let mut seen = Vec::new();
+            reader.read_batch(usize::MAX, &mut seen);
+            let [FeedItem::Event(told)] = &seen[..] else {
+                panic!("{seen:?}");
+            };
+            let frame = reader.frame(told, |told| {
+                encoded += 1;
+                told.sequence.to_string().into()
+            });
+            assert_eq!(frame, sequence.to_string());
+        }
+    }
+    assert_eq!(encoded, 2);
 }

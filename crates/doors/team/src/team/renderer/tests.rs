@@ -14,9 +14,9 @@ use super::*;
 const CALL: &str = "019a8c00-0000-7000-8000-0000000000ab";
 const TURN: &str = "turn_019a8c000000700080000000000000ab";
 
-/// A story and what it told and was not yet looked at.
+/// A renderer, and the events that it made since the last look.
 struct Scene {
-    story: MemberRenderer,
+    renderer: MemberRenderer,
     files: Files,
     told: Vec<RenderedStep>,
 }
@@ -30,7 +30,7 @@ impl Scene {
         let files = Files::new(&Limits::default());
         files.serve_at("http://hub", FileKey::new("key"));
         Self {
-            story: MemberRenderer::new(CallId::parse(CALL).unwrap(), max_text),
+            renderer: MemberRenderer::new(CallId::parse(CALL).unwrap(), max_text),
             files,
             told: Vec::new(),
         }
@@ -38,7 +38,7 @@ impl Scene {
 
     fn event(&mut self, event: &Event) {
         let told = &mut self.told;
-        self.story
+        self.renderer
             .event(event, &self.files, &mut |telling| told.push(telling));
     }
 
@@ -57,7 +57,7 @@ impl Scene {
 
     fn asked(&mut self, ask: &Ask) -> ToolInvocation {
         let told = &mut self.told;
-        self.story.asked(ask, &mut |telling| told.push(telling))
+        self.renderer.asked(ask, &mut |telling| told.push(telling))
     }
 
     /// An approval ask as an agent writes it, without the kind.
@@ -73,7 +73,7 @@ impl Scene {
 
     fn answered(&mut self, of: &ToolInvocation, kind: AskKind, answer: &Answer) {
         let told = &mut self.told;
-        self.story
+        self.renderer
             .answered(of, kind, answer, &mut |telling| told.push(telling));
     }
 
@@ -83,7 +83,7 @@ impl Scene {
 
     fn ended(&mut self, end: &End) {
         let told = &mut self.told;
-        self.story
+        self.renderer
             .ended(end, &self.files, &mut |telling| told.push(telling));
     }
 
@@ -159,7 +159,7 @@ fn words(event: &MemberEvent) -> Vec<String> {
             tool.as_deref().unwrap_or_default().to_owned(),
             json(arguments),
         ],
-        MemberEvent::Status(_) => panic!("the stage says statuses"),
+        MemberEvent::Status(_) => panic!("the feed says statuses"),
         MemberEvent::Complete {
             content,
             is_cut,

@@ -27,7 +27,7 @@ use crate::team::{
 /// Member called by name through its team.
 #[derive(Debug, Clone)]
 pub(super) struct NamedMember {
-    pub(super) stage: Arc<EventFeed>,
+    pub(super) feed: Arc<EventFeed>,
     pub(super) place: TreePosition,
 }
 
@@ -49,7 +49,7 @@ impl TeamRequestHint {
 impl TeamRegistry {
     /// Returns whether the team may call the agent behind a member's name.
     pub(super) fn reaches(&self, through: &NamedMember, entry: &Entry) -> bool {
-        let team = self.get(through.stage.of.as_str());
+        let team = self.get(through.feed.of.as_str());
         team.is_some_and(|team| team_may_call(&team.record(), entry))
     }
 
@@ -108,11 +108,11 @@ impl TeamRegistry {
                 }
             },
             caller,
-            seats: Vec::new(),
+            memberships: Vec::new(),
             runs: Vec::new(),
         };
         for run in inherited {
-            let tree = self.tree(&run.stage.of);
+            let tree = self.tree(&run.feed.of);
             let place = match &team {
                 Some(team) => tree.position_of_coordinator(&team.id, &run.from),
                 None => tree.position_of(&served.id, &run.from),
@@ -120,7 +120,7 @@ impl TeamRegistry {
             match place {
                 Some(place) => {
                     let is_member = placing.is_member(&tree);
-                    placing.add_position(&run.stage, place, is_member);
+                    placing.add_position(&run.feed, place, is_member);
                 }
                 // An agent outside the team may call back into the team, so the call stays in the run.
                 None => placing.runs.push(RunMembership {
@@ -130,29 +130,31 @@ impl TeamRegistry {
             }
         }
         if let Some(through) = through
-            && !placing.is_shown_in(&through.stage)
+            && !placing.is_shown_in(&through.feed)
         {
-            placing.add_position(&through.stage, through.place.clone(), false);
+            placing.add_position(&through.feed, through.place.clone(), false);
         }
         if let Some(team) = &team
-            && !placing.is_shown_in(&team.stage)
+            && !placing.is_shown_in(&team.feed)
             && let Some(place) = self.tree(&team.id).position_of_coordinator(&team.id, &[])
         {
-            placing.add_position(&team.stage, place, false);
+            placing.add_position(&team.feed, place, false);
         }
         self.restore_positions(&mut placing, &kept);
-        if let Some(stage) = solo {
-            let spot = placing.alone();
-            placing.seats.push(FeedSlot {
-                stage,
-                spot,
+        if let Some(feed) = solo {
+            let position = placing.alone();
+            placing.memberships.push(FeedSlot {
+                feed,
+                position,
                 sender: None,
             });
         }
-        let story = MemberRenderer::new(call, agents.limits().chunk.0);
+        let renderer = MemberRenderer::new(call, agents.limits().chunk.0);
         let viewer = said.and_then(|said| said.viewer);
-        let seats = FeedObserver::new(placing.seats, viewer, story, self.files.clone());
-        let observers = seats.map(|seats| Box::new(seats) as Box<dyn CallObserver>);
+        let memberships =
+            FeedObserver::new(placing.memberships, viewer, renderer, self.files.clone());
+        let observers =
+            memberships.map(|memberships| Box::new(memberships) as Box<dyn CallObserver>);
         let context = RunContext::new(placing.runs);
         let right = self.right(agents, team, through, &kept);
         Ok(Resolution {
@@ -172,9 +174,9 @@ impl TeamRegistry {
         through: Option<&NamedMember>,
         kept: &[StoredMembership],
     ) -> Option<TeamDeliveryRight> {
-        let named = through.map(|through| &through.stage.of).into_iter();
-        let kept = kept.iter().filter(|seat| seat.member.is_some());
-        let through = named.chain(kept.map(|seat| &seat.team));
+        let named = through.map(|through| &through.feed.of).into_iter();
+        let kept = kept.iter().filter(|membership| membership.member.is_some());
+        let through = named.chain(kept.map(|membership| &membership.team));
         let through = through.filter_map(|id| self.get(id.as_str()).zip(agents.get(id.as_str())));
         let through: Vec<_> = through.collect();
         let is_plain = team.is_none() && through.is_empty();
@@ -186,14 +188,14 @@ pub(super) struct CallPlacement {
     pub(super) agent: AgentId,
     sender: Option<AgentId>,
     caller: CallerKey,
-    seats: Vec<FeedSlot>,
+    memberships: Vec<FeedSlot>,
     pub(super) runs: Vec<RunMembership>,
 }
 
 impl CallPlacement {
-    pub(super) fn is_shown_in(&self, stage: &Arc<EventFeed>) -> bool {
-        let stages = self.runs.iter();
-        stages.into_iter().any(|run| Arc::ptr_eq(&run.stage, stage))
+    pub(super) fn is_shown_in(&self, feed: &Arc<EventFeed>) -> bool {
+        let feeds = self.runs.iter();
+        feeds.into_iter().any(|run| Arc::ptr_eq(&run.feed, feed))
     }
 
     fn is_member(&self, tree: &TeamTree) -> bool {
@@ -203,20 +205,20 @@ impl CallPlacement {
 
     pub(super) fn add_position(
         &mut self,
-        stage: &Arc<EventFeed>,
+        feed: &Arc<EventFeed>,
         place: TreePosition,
         is_from_member: bool,
     ) {
         self.runs.push(RunMembership {
-            stage: stage.clone(),
+            feed: feed.clone(),
             from: place.path.iter().map(|node| node.name.clone()).collect(),
             member: Some(place.name.clone()),
             caller: self.caller.clone(),
         });
-        self.seats.push(FeedSlot {
-            stage: stage.clone(),
+        self.memberships.push(FeedSlot {
+            feed: feed.clone(),
             sender: self.sender.clone().filter(|_| is_from_member),
-            spot: CallPosition {
+            position: CallPosition {
                 route: place.route_key(),
                 path: place.path,
                 name: place.name,

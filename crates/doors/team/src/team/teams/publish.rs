@@ -179,18 +179,18 @@ impl Teams {
         for (publication, json) in envelopes {
             let body = Arc::new(EventBody::Published(json));
             if let (Some(route), Some(status)) = (&publication.route, publication.status) {
-                team.stage.note_member(route, status);
+                team.feed.note_member(route, status);
             }
             if let Some(status) = publication.team {
-                team.stage.note_team(&publication.path, status);
+                team.feed.note_team(&publication.path, status);
             }
             // Empty path: the envelope itself names its nested teams.
-            last = team.stage.append_event(&[].into(), body.clone());
+            last = team.feed.append_event(&[].into(), body.clone());
             for (parent, path) in &above {
-                parent.stage.append_event(path, body.clone());
+                parent.feed.append_event(path, body.clone());
             }
         }
-        let run = team.stage.activate();
+        let run = team.feed.activate();
         Ok((run, last))
     }
 
@@ -199,9 +199,9 @@ impl Teams {
     pub(super) fn show_to_viewers(&self, team: &Arc<RegisteredTeam>, body: EventBody) -> u64 {
         let body = Arc::new(body);
         for (parent, path) in self.enclosing_teams(team) {
-            parent.stage.append_event(&path, body.clone());
+            parent.feed.append_event(&path, body.clone());
         }
-        team.stage.append_event(&[].into(), body)
+        team.feed.append_event(&[].into(), body)
     }
 
     /// Returns the enclosing teams with the same owner and an active feed, each with the path down to the
@@ -229,7 +229,7 @@ impl Teams {
                         team: team.id.clone(),
                     },
                 );
-                if parent.stage.is_active() {
+                if parent.feed.is_active() {
                     found.push((parent.clone(), path.clone().into()));
                 }
                 rising.push((parent, path));

@@ -110,8 +110,8 @@ impl Resolver for TeamRegistry {
     }
 
     fn stopping(&self) {
-        for stage in self.feeds() {
-            stage.stop();
+        for feed in self.feeds() {
+            feed.stop();
         }
     }
 }

@@ -14,7 +14,7 @@ impl TeamRegistry {
             let Some(team) = self.get(kept.team.as_str()) else {
                 continue;
             };
-            if placing.is_shown_in(&team.stage) {
+            if placing.is_shown_in(&team.feed) {
                 continue;
             }
             let is_it = |place: &TreePosition| {
@@ -24,9 +24,9 @@ impl TeamRegistry {
                     && place.agent == placing.agent
             };
             match self.tree(&team.id).positions().into_iter().find(is_it) {
-                Some(place) => placing.add_position(&team.stage, place, false),
+                Some(place) => placing.add_position(&team.feed, place, false),
                 None => placing.runs.push(RunMembership {
-                    stage: team.stage.clone(),
+                    feed: team.feed.clone(),
                     from: kept.path.iter().map(|name| name.as_str().into()).collect(),
                     member: None,
                     caller: CallerKey::of_key(&kept.caller),

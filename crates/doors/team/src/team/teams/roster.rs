@@ -37,11 +37,11 @@ impl Teams {
                 let mut places = now.iter();
                 places.any(|place| place.agent == *agent && *place.route_key() == *route)
             };
-            for call in team.stage.displaced_calls(is_there) {
+            for call in team.feed.displaced_calls(is_there) {
                 call.cancel();
             }
             for place in before.iter().filter(|place| !now.contains(place)) {
-                team.stage.forget_member(&place.route_key());
+                team.feed.forget_member(&place.route_key());
                 tell_status(&team, place, AgentStatus::ShutdownComplete);
             }
             for place in now.iter().filter(|place| !before.contains(place)) {
@@ -55,7 +55,7 @@ impl Teams {
 
 /// Reports the status of a member to current and later viewers, if any.
 fn tell_status(team: &RegisteredTeam, place: &TreePosition, new: AgentStatus) {
-    if !team.stage.is_active() {
+    if !team.feed.is_active() {
         return;
     }
     let status = StatusChange {
@@ -69,5 +69,5 @@ fn tell_status(team: &RegisteredTeam, place: &TreePosition, new: AgentStatus) {
         agent: place.agent.clone(),
         event: MemberEvent::Status(status),
     };
-    team.stage.append_event(&place.path, Arc::new(body));
+    team.feed.append_event(&place.path, Arc::new(body));
 }

@@ -80,7 +80,7 @@ impl Teams {
         let mut request = Request::new(principal.clone(), DOOR, agent, message);
         request.hint = Some(Arc::new(TeamRequestHint { through, viewer }));
         // Only the sender learns of a refusal. The team is unchanged.
-        let said = self.send_message_at(&team.stage, &route, request).await;
+        let said = self.send_message_at(&team.feed, &route, request).await;
         said.map_err(|failure| {
             if failure == Failure::agent_offline() {
                 let text = format!("member {route} of team {id} is not connected");
@@ -99,20 +99,20 @@ impl Teams {
     ) -> Result<Option<Arc<Task>>, Failure> {
         let entry = self.hub.agents().find(principal, id)?;
         let served = entry.stands_for().unwrap_or_else(|| entry.clone());
-        let stage = self.registry.open_agent_feed(&served.id);
+        let feed = self.registry.open_agent_feed(&served.id);
         let request = Request::new(principal.clone(), DOOR, entry.id.clone(), message);
-        self.send_message_at(&stage, served.id.as_str(), request)
+        self.send_message_at(&feed, served.id.as_str(), request)
             .await
     }
 
     /// Sends a message to the member at `route`: as the answer to a pending question, or as a new task.
     async fn send_message_at(
         &self,
-        stage: &EventFeed,
+        feed: &EventFeed,
         route: &str,
         mut request: Request,
     ) -> Result<Option<Arc<Task>>, Failure> {
-        let run = stage.activate();
+        let run = feed.activate();
         request.once = idempotency::idempotency_key(&run, route, &request.message);
         // The agent identifies the message by its call: viewers restart their ids in each run.
         request.message.id = None;
@@ -120,12 +120,12 @@ impl Teams {
             return Ok(Some(task));
         }
         let (principal, once) = (&request.principal, request.once.as_ref());
-        if once.is_some_and(|once| stage.was_answer(principal, once)) {
+        if once.is_some_and(|once| feed.was_answer(principal, once)) {
             return Ok(None);
         }
-        if self.answer_with_message(principal, stage, route, &request.message)? {
+        if self.answer_with_message(principal, feed, route, &request.message)? {
             if let Some(once) = request.once {
-                stage.note_answer(&request.principal, once);
+                feed.note_answer(&request.principal, once);
             }
             return Ok(None);
         }
@@ -147,8 +147,8 @@ impl Teams {
         match self.registry.tree(&team.id).resolve_name(target) {
             NameLookup::One(place, below) => {
                 let agent = below.unwrap_or_else(|| place.agent.clone());
-                let stage = team.stage.clone();
-                Ok((agent, Some(NamedMember { stage, place })))
+                let feed = team.feed.clone();
+                Ok((agent, Some(NamedMember { feed, place })))
             }
             NameLookup::Several(keys) => refused(format!(
                 "several members of team {} are called {target:?}; use one of {}",
@@ -172,11 +172,11 @@ impl Teams {
     fn answer_with_message(
         &self,
         principal: &Principal,
-        stage: &EventFeed,
+        feed: &EventFeed,
         route: &str,
         message: &Message,
     ) -> Result<bool, Failure> {
-        for pending in stage.pending() {
+        for pending in feed.pending() {
             if *pending.route != *route {
                 continue;
             }
@@ -224,7 +224,7 @@ impl Teams {
             }
         };
         let is_owner = Self::is_owner(principal, &team);
-        Ok(stop(principal, &team.stage, route.as_deref(), is_owner))
+        Ok(stop(principal, &team.feed, route.as_deref(), is_owner))
     }
 
     /// Cancels the calls of a single agent, as far as the principal may.
@@ -232,8 +232,8 @@ impl Teams {
         let entry = self.hub.agents().find(principal, id)?;
         let entry = entry.stands_for().unwrap_or(entry);
         let is_owner = principal.may_act_for(entry.owner().as_str());
-        let stage = self.registry.agent_feed(&entry.id);
-        Ok(stage.map_or(0, |stage| stop(principal, &stage, None, is_owner)))
+        let feed = self.registry.agent_feed(&entry.id);
+        Ok(feed.map_or(0, |feed| stop(principal, &feed, None, is_owner)))
     }
 
     /// Decides a question of a team's member.
@@ -258,7 +258,7 @@ impl Teams {
         };
         let is_owner = Self::is_owner(principal, &team);
         let may_know = |pending: &PendingQuestion| is_owner || pending.caller.is(principal);
-        let pending = find_pending(&team.stage, decision, target.as_deref(), may_know)?;
+        let pending = find_pending(&team.feed, decision, target.as_deref(), may_know)?;
         let call = pending.call.upgrade().ok_or(DecisionError::NotPending)?;
         let is_caller = pending.caller.is(principal);
         // The owner of the asking agent decides, regardless of the team's owner, or permits callers to
@@ -283,11 +283,11 @@ impl Teams {
             .find(principal, id)
             .map_err(DecisionError::Failed)?;
         let entry = entry.stands_for().unwrap_or(entry);
-        let stage = self
+        let feed = self
             .registry
             .agent_feed(&entry.id)
             .ok_or(DecisionError::NotPending)?;
-        let pending = find_pending(&stage, decision, None, |_| true)?;
+        let pending = find_pending(&feed, decision, None, |_| true)?;
         let call = pending.call.upgrade().ok_or(DecisionError::NotPending)?;
         self.answer_pending(principal, &call, &pending, decision, false)
     }
@@ -321,18 +321,18 @@ impl Teams {
 
 /// Finds the pending question that a decision refers to. Ignores questions hidden from the viewer.
 fn find_pending(
-    stage: &EventFeed,
+    feed: &EventFeed,
     decision: &ViewerDecision,
     target: Option<&[Arc<str>]>,
     may_know: impl Fn(&PendingQuestion) -> bool,
 ) -> Result<PendingQuestion, DecisionError> {
-    let current = stage.run().map(|(run, _)| run);
+    let current = feed.run().map(|(run, _)| run);
     if let Some(run) = &decision.run
         && current.is_none_or(|current| *current.id != **run)
     {
         return Err(DecisionError::Stale);
     }
-    let mut pending = stage.pending();
+    let mut pending = feed.pending();
     let is_named = |id: &str| {
         decision
             .invocation
@@ -359,8 +359,8 @@ fn find_pending(
     }
 }
 
-fn stop(principal: &Principal, stage: &EventFeed, route: Option<&str>, is_owner: bool) -> usize {
-    let calls = stage.calls(route, |caller| is_owner || caller.is(principal));
+fn stop(principal: &Principal, feed: &EventFeed, route: Option<&str>, is_owner: bool) -> usize {
+    let calls = feed.calls(route, |caller| is_owner || caller.is(principal));
     let stopped = calls.iter().filter(|call| call.cancel());
     stopped.count()
 }

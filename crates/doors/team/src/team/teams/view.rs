@@ -69,7 +69,7 @@ impl Teams {
     ) -> Result<(TeamView, FeedReader), Failure> {
         let (team, entry) = self.visible_team(principal, id)?;
         let only = restricted_to_own(principal, &entry);
-        let viewing = FeedReader::new(team.stage.clone(), only, since);
+        let viewing = FeedReader::new(team.feed.clone(), only, since);
         Ok((self.view_of(&team), viewing))
     }
 
@@ -87,8 +87,8 @@ impl Teams {
         // Viewing a team as an agent shows only the coordinator.
         let entry = entry.stands_for().unwrap_or(entry);
         let only = restricted_to_own(principal, &entry);
-        let stage = self.registry.open_agent_feed(&entry.id);
-        let viewing = FeedReader::new(stage, only, since);
+        let feed = self.registry.open_agent_feed(&entry.id);
+        let viewing = FeedReader::new(feed, only, since);
         // Removing an agent closes the agent's feed, but not a feed opened after the removal. Principals with
         // access to the next agent of the same id could view a feed opened too late, so check again.
         let known = self.hub.agents().get(entry.id.as_str());
@@ -107,7 +107,7 @@ impl Teams {
         let agents = tree.positions().into_iter().map(|place| {
             let route_key = place.route_key();
             let online = is_online(&place.agent);
-            let status = team.stage.member_status(&route_key);
+            let status = team.feed.member_status(&route_key);
             TeamAgent {
                 status: status.unwrap_or(AgentStatus::at_rest(online)),
                 online,
@@ -119,8 +119,8 @@ impl Teams {
         TeamView {
             online: team.leader().is_some_and(|leader| is_online(&leader)),
             record: team.record(),
-            status: team.stage.status(),
-            run: team.stage.run(),
+            status: team.feed.status(),
+            run: team.feed.run(),
             agents,
             tree,
         }

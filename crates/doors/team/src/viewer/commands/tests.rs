@@ -19,8 +19,8 @@ async fn a_viewer_may_have_64_messages_unanswered_and_no_more_until_it_is_told()
         tasks: Tasks::new(),
         teams,
     };
-    let bell = ReadySet::new();
-    let mut orders = CommandQueue::new(Mailbox::new(bell.handle(1)));
+    let ready_set = ReadySet::new();
+    let mut orders = CommandQueue::new(Mailbox::new(ready_set.handle(1)));
     let (local, subject) = (
         Principal::local(),
         ViewedSubject::Team("x".into(), BoardForm::All),
@@ -31,7 +31,7 @@ async fn a_viewer_may_have_64_messages_unanswered_and_no_more_until_it_is_told()
     }
     assert_eq!(give(&mut orders).unwrap_err().code, "BUSY");
     // Refused, all of them, since there is no such team; but the viewer has not heard so.
-    bell.wait(&mut Vec::new()).await;
+    ready_set.wait(&mut Vec::new()).await;
     assert_eq!(give(&mut orders).unwrap_err().code, "BUSY");
     let (outcome, unanswered) = orders.outcomes.take().unwrap();
     assert!(matches!(outcome, CommandOutcome::Refused(refusal) if refusal.code == "NOT_FOUND"));

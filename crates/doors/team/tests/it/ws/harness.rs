@@ -267,8 +267,8 @@ pub(crate) fn ask(serving: &AgentHandle, id: &str) {
 
 /// What the member is answered: yes or no, and why.
 pub(crate) async fn answer(serving: &AgentHandle) -> (bool, Option<String>) {
-    let bell = jackfield_core::ready::ReadySet::new();
-    serving.input().listen(bell.handle(1));
+    let ready_set = jackfield_core::ready::ReadySet::new();
+    serving.input().listen(ready_set.handle(1));
     loop {
         let mut inputs = Vec::new();
         serving.input().take(&mut inputs, usize::MAX);
@@ -279,6 +279,6 @@ pub(crate) async fn answer(serving: &AgentHandle) -> (bool, Option<String>) {
         if let Some(answer) = answers {
             return answer;
         }
-        soon(bell.wait(&mut Vec::new())).await;
+        soon(ready_set.wait(&mut Vec::new())).await;
     }
 }

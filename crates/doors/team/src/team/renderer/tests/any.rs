@@ -102,7 +102,7 @@ impl Viewer {
             MemberEvent::Complete { content, .. } => {
                 assert_eq!(self.completed.replace(content.clone()), None);
             }
-            MemberEvent::Status(_) => panic!("the stage says statuses"),
+            MemberEvent::Status(_) => panic!("the feed says statuses"),
             MemberEvent::MemberMessage { .. }
             | MemberEvent::OutsideMessage { .. }
             | MemberEvent::Artifact(_)
@@ -193,7 +193,7 @@ fn end() -> impl Strategy<Value = End> {
     ]
 }
 
-/// The whole story, seen by a viewer.
+/// Renders all steps, and returns what a viewer sees.
 fn play(max_text: usize, steps: Vec<Step>, end: &End) -> Viewer {
     let mut scene = Scene::bounded(max_text);
     let mut viewer = Viewer::default();
@@ -220,7 +220,7 @@ fn play(max_text: usize, steps: Vec<Step>, end: &End) -> Viewer {
             .drain(..)
             .for_each(|telling| viewer.see(&telling));
         // Besides what was joined: quotes, how much is missing, and what the asks say.
-        assert!(scene.story.tools.weight() <= max_text + asks.len() * 32);
+        assert!(scene.renderer.tools.weight() <= max_text + asks.len() * 32);
     }
     scene.ended(end);
     scene

@@ -82,7 +82,7 @@ fn an_answer_that_began_before_the_story_is_cut_unless_it_is_repeated_whole() {
         (r#"{"result": "all to the end"}"#, "complete all to the end"),
     ] {
         let mut scene = Scene::new();
-        scene.story.mark_resumed();
+        scene.renderer.mark_resumed();
         scene.text("the end");
         scene.done(done);
         let told: Vec<String> = scene.told.iter().map(line).collect();

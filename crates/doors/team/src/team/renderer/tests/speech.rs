@@ -5,7 +5,9 @@ use super::*;
 fn heard(scene: &Scene, message: &str) -> MemberEvent {
     let sender = AgentId::parse("lead-1").unwrap();
     let message = serde_json::from_str(message).unwrap();
-    scene.story.member_message(&sender, &"dev".into(), &message)
+    scene
+        .renderer
+        .member_message(&sender, &"dev".into(), &message)
 }
 
 #[test]
@@ -15,7 +17,7 @@ fn a_message_is_heard_with_its_words_and_its_data() {
     let event = heard(&scene, message);
     scene.told.push(RenderedStep::Event(event));
     let told = &mut scene.told;
-    scene.story.opened(&mut |telling| told.push(telling));
+    scene.renderer.opened(&mut |telling| told.push(telling));
     scene.tells(&[
         "lead-1 to dev take this\n{\"n\":1}",
         "is ProcessingUserInput",

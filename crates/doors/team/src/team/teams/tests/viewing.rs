@@ -357,10 +357,10 @@ async fn an_agent_is_viewed_alone_whoever_calls_it() {
 async fn the_stage_of_a_viewer_that_is_just_coming_is_not_forgotten() {
     let hub = hub().await;
     let (_a, line) = agent(&hub, "a");
-    let stage = hub.teams.registry.open_agent_feed(&id("a"));
+    let feed = hub.teams.registry.open_agent_feed(&id("a"));
     // The sweeper comes between.
     hub.teams.registry.rest_at(Instant::now());
-    let mut viewing = FeedReader::new(stage, None, &ReplayStart::Now);
+    let mut viewing = FeedReader::new(feed, None, &ReplayStart::Now);
     let _call = hub.calls().open(to("a", "hi")).unwrap();
     line.next().push(Event::text("hello"));
     let mut seen = Vec::new();
