@@ -79,7 +79,7 @@ impl TaskRegistry {
             live.find(|record| record.once.as_ref().is_some_and(|had| had.key == once.key))
         });
         match record {
-            Some(record) if once.is_that_of(&record)? => Ok(Some(self.at_hand(record))),
+            Some(record) if once.is_that_of(&record)? => self.at_hand(record).await.map(Some),
             _ => Ok(None),
         }
     }

@@ -87,10 +87,22 @@ impl TaskRegistry {
 
     /// Finds a task of `principal`. Unknown tasks and tasks of other principals give the same failure.
     pub async fn find(&self, principal: &Principal, id: TaskId) -> Result<Arc<Task>, Failure> {
-        match self.live.get(id) {
-            Some(task) => of_principal(task, principal),
-            None => self.find_stored(principal, id).await,
+        let task = self.look_up(id).await?.ok_or_else(no_such_task)?;
+        of_principal(task, principal)
+    }
+
+    /// Returns a task as it is now: the live one, else a view of what the store has.
+    ///
+    /// The order matters. A task whose turn ends is live until the store has the end, so a read after the look at the live
+    /// tasks finds it. A turn that begins in between is live by the second look.
+    async fn look_up(&self, id: TaskId) -> Result<Option<Arc<Task>>, Failure> {
+        if let Some(task) = self.live.get(id) {
+            return Ok(Some(task));
         }
+        let record = self.store.find_task(id).await;
+        let record = record.map_err(|error| store_failure(&error))?;
+        let live = self.live.get(id);
+        Ok(live.or_else(|| record.map(|record| self.looked_at(record))))
     }
 
     /// Finds a task like [`TaskRegistry::find`], but as the store has it: a live task may not know yet that
@@ -139,10 +151,11 @@ impl TaskRegistry {
         count.map_err(|error| store_failure(&error))
     }
 
-    /// Returns the task of a stored record: the live one, or a view of the record.
-    pub(super) fn at_hand(&self, record: TaskRecord) -> Arc<Task> {
-        let live = self.live.get(record.id);
-        live.unwrap_or_else(|| self.looked_at(record))
+    /// Returns the task of a record, which may be older than the task's last turn: see [`TaskRegistry::look_up`]. A task that
+    /// is not kept is shown as in `record`.
+    pub(super) async fn at_hand(&self, record: TaskRecord) -> Result<Arc<Task>, Failure> {
+        let task = self.look_up(record.id).await?;
+        Ok(task.unwrap_or_else(|| self.looked_at(record)))
     }
 
     fn looked_at(&self, record: TaskRecord) -> Arc<Task> {

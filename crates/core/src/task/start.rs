@@ -47,7 +47,7 @@ impl TaskRegistry {
         if let Some(once) = &request.once
             && once.is_that_of(&record)?
         {
-            return Ok(self.at_hand(record));
+            return self.at_hand(record).await;
         }
         if record.state != TaskState::InputRequired || self.live.contains(task.id) {
             let state = record.state.name();

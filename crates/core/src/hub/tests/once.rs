@@ -5,7 +5,7 @@ use super::{
     tasks::input_required,
     *,
 };
-use crate::{agent::Keep, task::IdempotencyKey};
+use crate::{agent::Keep, store::LogItem, task::IdempotencyKey};
 
 fn once(key: &str, digest: u8, request: Request) -> Request {
     let once = IdempotencyKey {
@@ -101,6 +101,29 @@ async fn of_two_at_once_the_second_gets_the_task_of_the_first() {
     assert_eq!(reason(third.done().await), Reason::Conflict);
     until_idle().await;
     assert_eq!(line.texts(), ["hi"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeated_request_gives_the_end_of_a_turn_that_ends_while_its_task_is_looked_for() {
+    let (store, hub) = on_slow_store(|_| ()).await;
+    let (_a, line) = agent(&hub, "a");
+    let request = || once("k", 1, to("a", "hi"));
+    hub.tasks().start(request()).await.unwrap();
+    until_idle().await;
+    store.hold_lists();
+    let again = begin(&hub, request());
+    until_idle().await;
+    line.next().finish(End::done());
+    until_idle().await;
+    store.return_lists();
+    let again = again.done().await.unwrap();
+    assert_eq!(state(&again), TaskState::Completed);
+    let mut reader = again.subscribe(None);
+    let mut last = None;
+    while let Some(TaskItem::Row { item, .. }) = reader.next().await.unwrap() {
+        last = Some(item);
+    }
+    assert_eq!(last, Some(LogItem::End(End::done())));
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,6 +23,12 @@ pub(super) enum Write {
 
 type Waiting = (Write, oneshot::Sender<Result<(), StoreError>>);
 
+/// A list of tasks that was read, and whoever waits for it.
+type ReadList = (
+    Vec<TaskRecord>,
+    oneshot::Sender<Result<Vec<TaskRecord>, StoreError>>,
+);
+
 /// Where a save of an agent stands that others may overtake.
 #[derive(Debug, Default, PartialEq, Clone, Copy)]
 enum Overtaking {
@@ -46,6 +52,8 @@ pub(super) struct SlowStore {
     fails: AtomicBool,
     loses_rows: AtomicBool,
     waiting: Mutex<Vec<Waiting>>,
+    /// Lists that are held up, while lists are.
+    lists: Mutex<Option<Vec<ReadList>>>,
     overtaking: Mutex<Overtaking>,
     overtaken: Condvar,
 }
@@ -78,6 +86,18 @@ impl SlowStore {
         };
         drop(sender.send(self.carry_out(write.clone())));
         Some(write)
+    }
+
+    /// From now on lists of tasks are read at once and returned late.
+    pub(super) fn hold_lists(&self) {
+        *self.lists.lock() = Some(Vec::new());
+    }
+
+    /// Returns the lists that were held up, as they were read.
+    pub(super) fn return_lists(&self) {
+        for (records, sender) in self.lists.lock().take().into_iter().flatten() {
+            drop(sender.send(Ok(records)));
+        }
     }
 
     /// The oldest write that is held up fails.
@@ -237,7 +257,15 @@ impl Store for SlowStore {
         self.inner.find_task(id)
     }
     fn list_tasks(&self, filter: TaskFilter) -> Receipt<Vec<TaskRecord>> {
-        self.inner.list_tasks(filter)
+        let listed = self.inner.list_tasks(filter);
+        match &mut *self.lists.lock() {
+            Some(lists) => {
+                let (sender, receipt) = Receipt::pair();
+                lists.push((listed.wait_now().unwrap(), sender));
+                receipt
+            }
+            None => listed,
+        }
     }
     fn count_tasks(&self, filter: TaskFilter) -> Receipt<usize> {
         self.inner.count_tasks(filter)
