@@ -57,14 +57,25 @@ impl TeamClient {
                 break;
             };
             tokio::time::sleep(PAUSE).await;
-            let follow = self.request("SubscribeToTask", &json!({"id": hub_task}));
-            open = follow.send().await.ok();
+            open = self.resume(&hub_task, task).await;
         }
         // No effect if the task has ended.
         task.send_modify(|task| {
             let why = "the team cannot be reached".to_owned();
             task.end("TASK_STATE_FAILED", Some(why));
         });
+    }
+
+    /// Reads the hub's task, and subscribes to it if it has not ended: a hub refuses subscriptions to ended tasks.
+    async fn resume(&self, hub_task: &str, task: &watch::Sender<Task>) -> Option<Response> {
+        let id = json!({"id": hub_task});
+        let current = self.request("GetTask", &id).send().await.ok()?;
+        let current: Value = current.json().await.ok()?;
+        task.send_modify(|task| apply(task, &json!({"task": current["result"]})));
+        if task.borrow().is_over() {
+            return None;
+        }
+        self.request("SubscribeToTask", &id).send().await.ok()
     }
 
     pub(super) async fn cancel(&self, hub_task: &str) {
