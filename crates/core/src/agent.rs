@@ -2,26 +2,13 @@
 
 use std::{any::Any, sync::Arc};
 
-use jackfield_model::{Json, Owner};
+use jackfield_model::{Extension, Json, Owner, Skill};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{AgentHandle, Call},
     units::Span,
 };
-
-/// A skill of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Skill {
-    /// Id of the skill; capability tags of simpler protocols are skills with an id only.
-    pub id: String,
-    /// Name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-}
 
 /// An agent's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,21 +45,9 @@ pub struct Profile {
     pub extra: Option<Json>,
 }
 
-/// A protocol extension that an agent knows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Extension {
-    /// URI of the extension.
-    pub uri: String,
-    /// Use that the agent makes of the extension.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Whether callers must declare the extension too, where their protocol can.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub required: bool,
-}
-
 /// Principals besides the owner that may see and call an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
     /// None.
@@ -86,6 +61,7 @@ pub enum Share {
 
 /// How much of a durable call is written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
     /// Everything.
@@ -99,22 +75,29 @@ pub enum Keep {
 
 /// Settings of an agent by its owner or the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// How much of the agent's durable calls is written to disk.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub store: Keep,
     /// Whether approvals are asked of the caller too, not only of the owner.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub approvals_to_caller: bool,
     /// Whether other agents may call the agent.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub allow_a2a: bool,
     /// Largest number of calls by other agents within an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = u64, required = false, maximum = 4294967295u32))]
     pub calls_per_hour: Option<u32>,
     /// Idle limit, instead of the hub's.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>, nullable = false))]
     pub idle: Option<Span>,
     /// Absolute limit, instead of the hub's.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>, nullable = false))]
     pub absolute: Option<Span>,
 }
 

@@ -60,6 +60,7 @@ impl Callback {
 
 /// State of a callback. Delivered callbacks are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = CallbackState))]
 #[serde(rename_all = "snake_case")]
 pub enum OutboxState {
     /// Tried until delivered.

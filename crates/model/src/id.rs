@@ -147,6 +147,24 @@ impl Owner {
     }
 }
 
+#[cfg(feature = "schema")]
+impl utoipa::PartialSchema for Owner {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .pattern(Some("^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"))
+            .description(Some("Name of an owner."))
+            .into()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl utoipa::ToSchema for Owner {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Owner".into()
+    }
+}
+
 /// Position of the home hub in the bytes of an id: the last two, which are the last four hex digits of its text.
 const HOME_AT: usize = 14;
 /// Home hub of ids that a hub outside a cluster creates (docs/decisions/0028-ids-with-a-home.md).

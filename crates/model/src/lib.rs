@@ -27,6 +27,7 @@ mod json;
 mod message;
 mod offer;
 mod part;
+mod profile;
 mod streamed_text;
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,7 @@ pub use self::{
     message::Message,
     offer::{InvalidOffer, Offer},
     part::Part,
+    profile::{Extension, Skill},
     streamed_text::StreamedText,
     transcript::{Overflow, Transcript},
     weight::ITEM_OVERHEAD,

@@ -1,6 +1,7 @@
 //! Search results of the registry: peers, and the hub's agents that peers reach by a handoff to the hub.
 
-use jackfield_core::{agent::Skill, entry::AgentView, principal::Principal};
+use jackfield_core::{entry::AgentView, principal::Principal};
+use jackfield_model::Skill;
 use jackfield_peer::wire::registry::{
     Entry,
     find::{FoundAgent, FoundTool},

@@ -11,6 +11,7 @@ mod reply;
 mod signal;
 mod work;
 
+use jackfield_model::{Extension, Skill};
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 pub(crate) use self::{
@@ -27,7 +28,6 @@ pub use self::{
     failure::AgentFailure,
     message::Message,
     peer::{PeerCall, PeerCallBuilder, PeerInfo},
-    profile::{Extension, Skill},
     reply::{Reply, ReplyError},
     signal::{CallerSignal, SignalError, Signaller},
 };

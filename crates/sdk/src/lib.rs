@@ -127,8 +127,8 @@ mod tls;
 mod workflow;
 
 pub use jackfield_model::{
-    Artifact, Ask, AskKind, Base64, Chunk, ChunkKind, Done, DoneState, File, FileSource,
-    InvalidBase64, Json, Offer, Part, StreamedText, Transcript, WaitingFor,
+    Artifact, Ask, AskKind, Base64, Chunk, ChunkKind, Done, DoneState, Extension, File, FileSource,
+    InvalidBase64, Json, Offer, Part, Skill, StreamedText, Transcript, WaitingFor,
 };
 
 #[cfg(feature = "in-process")]
@@ -136,9 +136,9 @@ pub use self::in_process::InProcess;
 pub use self::{
     address::HubAddress,
     agent::{
-        Agent, AgentFailure, CallerAnswer, CallerQuestion, CallerSignal, Extension, Message,
-        PeerCall, PeerCallBuilder, PeerInfo, PendingApproval, Reply, ReplyError, SignalError,
-        Signaller, Skill, ToolApproval,
+        Agent, AgentFailure, CallerAnswer, CallerQuestion, CallerSignal, Message, PeerCall,
+        PeerCallBuilder, PeerInfo, PendingApproval, Reply, ReplyError, SignalError, Signaller,
+        ToolApproval,
     },
     backoff::Backoff,
     bridge::try_socket,

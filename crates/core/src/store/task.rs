@@ -21,6 +21,7 @@ use crate::{
 
 /// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = State))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
     /// Accepted; not yet delivered to the agent.

@@ -32,7 +32,7 @@ use crate::{
     task_response,
     translate::{
         body::{AnswerRequest, CallBody},
-        task::{CallView, StateView, TaskList, TaskSummary, WaitingView, live_view, waiting_view},
+        task::{CallView, TaskList, TaskSummary, WaitingView, live_view, waiting_view},
     },
 };
 
@@ -77,7 +77,7 @@ fn find_waiting(state: &OwnState, principal: &Principal, id: &str) -> Option<Arc
     params(
         ("agent" = Option<String>, Query, description = "Only those for this agent", pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"),
         ("session" = Option<String>, Query, description = "Only those in this conversation", pattern = r"^[^\x00-\x1f\x7f-\x9f]+$", max_length = 256),
-        ("state" = Option<StateView>, Query, description = "Only those in this state"),
+        ("state" = Option<TaskState>, Query, description = "Only those in this state"),
         ("before" = Option<String>, Query, description = "Only those older than this one: the `next` of the last page", format = "uuid"),
         ("limit" = Option<usize>, Query, description = "At most so many", minimum = 1, maximum = 200),
     ),

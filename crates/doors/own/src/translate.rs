@@ -14,33 +14,16 @@ pub mod task;
 pub mod watch;
 
 use jackfield_core::{
-    agent::{Settings, Share, Skill},
+    agent::{Settings, Share},
     entry,
     principal::{Principal, Who},
     store::TokenRecord,
     token::NewToken,
 };
-use jackfield_model::{AgentId, Owner, TokenId};
+use jackfield_model::{AgentId, Owner, Skill, TokenId};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use self::body::ShareBody;
-
-/// Skill of an agent.
-#[derive(Debug, ToSchema)]
-#[schema(as = Skill)]
-#[allow(dead_code, reason = "describes the core's type")]
-pub struct SkillView {
-    /// Id of the skill.
-    id: String,
-    /// Display name.
-    #[schema(nullable = false)]
-    name: Option<String>,
-    /// Description of the skill.
-    #[schema(nullable = false)]
-    description: Option<String>,
-}
 
 /// Connection state of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -52,41 +35,6 @@ pub enum Presence {
     Unresponsive,
     /// Not connected.
     Offline,
-}
-
-/// Extent of an agent's durable calls to store on disk.
-#[derive(Debug, ToSchema)]
-#[schema(as = Keep, rename_all = "snake_case")]
-#[allow(dead_code, reason = "describes the core's type")]
-pub enum KeepView {
-    /// Everything.
-    Full,
-    /// Only the call itself and how it ended.
-    Meta,
-    /// Nothing.
-    None,
-}
-
-/// Settings of an agent.
-#[derive(Debug, ToSchema)]
-#[schema(as = Settings)]
-#[allow(dead_code, reason = "describes the core's type")]
-pub struct SettingsView {
-    /// Extent of the agent's durable calls to store on disk.
-    store: KeepView,
-    /// Whether callers may also answer approval requests.
-    approvals_to_caller: bool,
-    /// Whether other agents may call the agent.
-    allow_a2a: bool,
-    /// Maximum number of calls from other agents per hour, if limited.
-    #[schema(value_type = u64, required = false, maximum = 4294967295u32)]
-    calls_per_hour: Option<u32>,
-    /// Maximum silence of a call to the agent, if different from the hub's default.
-    #[schema(nullable = false)]
-    idle: Option<String>,
-    /// Maximum duration of a call to the agent, if different from the hub's default.
-    #[schema(nullable = false)]
-    absolute: Option<String>,
 }
 
 /// Agent.
@@ -120,7 +68,6 @@ pub struct AgentDetails {
     #[schema(value_type = String, format = DateTime)]
     registered_at: Timestamp,
     /// Skills of the agent.
-    #[schema(value_type = Vec<SkillView>)]
     skills: Vec<Skill>,
     /// Whether anyone except the owner may call the agent.
     shared: bool,
@@ -132,11 +79,9 @@ pub struct AgentDetails {
     endpoint: Option<String>,
     /// Owners who may also call the agent. Visible to the owner and admins when showing a single agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<ShareBody>)]
     share: Option<Share>,
     /// Settings of the agent. Visible to the owner and admins when showing a single agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<SettingsView>)]
     settings: Option<Settings>,
 }
 

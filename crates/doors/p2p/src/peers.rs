@@ -11,12 +11,9 @@ mod work;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use jackfield_core::{
-    agent::{Profile, Skill},
-    hub::Hub,
-};
+use jackfield_core::{agent::Profile, hub::Hub};
 use jackfield_kit::tasks::Tasks;
-use jackfield_model::AgentId;
+use jackfield_model::{AgentId, Skill};
 use jackfield_peer::{
     CARD, HANDOFF, HANDOFF_STREAM, Multiaddr, PeerId,
     address::{ip_of, is_relayed},

@@ -3,7 +3,7 @@
 use axum::{Router, body::Body};
 use http::{Request, StatusCode, header};
 use jackfield_core::{
-    agent::{Profile, Share, Skill},
+    agent::{Profile, Share},
     hub::{Hub, Wanted},
     limits::Limits,
     principal::Scopes,
@@ -13,7 +13,7 @@ use jackfield_kit::{
     auth::Gatekeeper,
     testing::{Manner, Scripted},
 };
-use jackfield_model::AgentId;
+use jackfield_model::{AgentId, Skill};
 use jackfield_peer::{
     allowed::Allowed,
     proof::{Statement, sign},

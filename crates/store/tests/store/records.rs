@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jackfield_core::{
-    agent::{Profile, Settings, Share, Skill},
+    agent::{Profile, Settings, Share},
     outbox::{Callback, NewCallback, OutboxRow},
     store::{
         AgentRecord, CallbackFilter, DoorRecord, LogItem, LogRow, Reopened, Store, TaskRecord,
@@ -11,8 +11,8 @@ use jackfield_core::{
     },
 };
 use jackfield_model::{
-    AgentId, CallId, Chunk, ChunkKind, Event, Json, Message, Owner, RequestId, SessionId, TaskId,
-    TokenId,
+    AgentId, CallId, Chunk, ChunkKind, Event, Json, Message, Owner, RequestId, SessionId, Skill,
+    TaskId, TokenId,
 };
 use jackfield_store::SqliteStore;
 use jiff::Timestamp;

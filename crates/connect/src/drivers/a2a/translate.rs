@@ -5,7 +5,7 @@ use jackfield_core::agent::Profile;
 use jackfield_model as event;
 use jackfield_model::{AskKind, ChunkKind, Done, DoneState, End, Json, Reason, failure};
 use jackfield_sdk::{
-    AgentFailure, Artifact, CallerAnswer, CallerQuestion, Message, Part, Reply, ReplyError, Skill,
+    AgentFailure, Artifact, CallerAnswer, CallerQuestion, Message, Part, Reply, ReplyError,
 };
 use serde_json::Value;
 
@@ -13,21 +13,11 @@ use crate::{OutputItem, OwnerDecision, SelfDescription, process::CRASHED};
 
 /// Converts the server's profile.
 pub(super) fn introduction(profile: &Profile) -> SelfDescription {
-    let skill = |skill: &jackfield_core::agent::Skill| {
-        let mut announced = Skill::new(&skill.id);
-        if let Some(name) = &skill.name {
-            announced = announced.name(name);
-        }
-        if let Some(description) = &skill.description {
-            announced = announced.description(description);
-        }
-        announced
-    };
     SelfDescription {
         name: Some(profile.name.clone()).filter(|name| !name.is_empty()),
         description: profile.description.clone(),
         version: profile.version.clone(),
-        skills: profile.skills.iter().map(skill).collect(),
+        skills: profile.skills.clone(),
     }
 }
 

@@ -215,9 +215,9 @@ async fn one_owner_holds_only_so_many_ids() {
 #[tokio::test]
 async fn agents_are_found_by_skill_and_presence() {
     let hub = hub().await;
-    let skill = |id: &str| crate::agent::Skill {
+    let skill = |id: &str| jackfield_model::Skill {
         id: id.into(),
-        ..crate::agent::Skill::default()
+        ..jackfield_model::Skill::default()
     };
     let profile = Profile {
         skills: vec![skill("sums"), skill("maps")],

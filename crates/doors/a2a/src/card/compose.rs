@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use jackfield_core::{agent, entry::AgentView};
+use jackfield_core::{agent::Profile, entry::AgentView};
+use jackfield_model::Skill;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
@@ -209,11 +210,7 @@ fn interfaces(site: &DoorSite, url: &str, agent: Option<&str>) -> Vec<Interface>
     interfaces
 }
 
-fn skill_of(
-    view: &AgentView,
-    skill: &agent::Skill,
-    besides: ExtraSkillFields,
-) -> Option<CardSkill> {
+fn skill_of(view: &AgentView, skill: &Skill, besides: ExtraSkillFields) -> Option<CardSkill> {
     let id = said(Some(&skill.id))?;
     let name = said(skill.name.as_deref()).unwrap_or(id);
     Some(CardSkill {
@@ -270,7 +267,7 @@ fn modes(said: &[String], otherwise: &[&str]) -> Vec<String> {
 fn all_modes(
     agents: &[AgentView],
     any: &[&str],
-    of: impl Fn(&agent::Profile) -> &[String],
+    of: impl Fn(&Profile) -> &[String],
 ) -> Vec<String> {
     let mut known: HashSet<&str> = any.iter().copied().collect();
     let said = agents.iter().flat_map(|view| of(&view.profile));

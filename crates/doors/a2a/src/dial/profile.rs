@@ -1,6 +1,7 @@
 //! Agent profile from a remote's card.
 
-use jackfield_core::agent::{Extension, Profile, Skill};
+use jackfield_core::agent::Profile;
+use jackfield_model::{Extension, Skill};
 
 use crate::card::ExtraCardFields;
 use crate::wire::card::ForeignCard;

@@ -2,7 +2,7 @@
 //! without a declaration accepts everything.
 
 use http::HeaderMap;
-use jackfield_core::agent::Extension;
+use jackfield_model::Extension;
 
 use crate::wire::official::{
     A2aVersion,

@@ -1,13 +1,8 @@
 //! Identity of a connection: `register` and `list`.
 
-use jackfield_core::{
-    agent::{Profile, Skill},
-    entry::AgentView,
-    hub::Wanted,
-    principal::Principal,
-};
+use jackfield_core::{agent::Profile, entry::AgentView, hub::Wanted, principal::Principal};
 use jackfield_kit::{api::store_failure, mailbox::MAILBOX};
-use jackfield_model::{AgentId, Failure, Reason};
+use jackfield_model::{AgentId, Failure, Reason, Skill};
 use jackfield_wire::echo;
 
 use super::{AgoraRegistration, AgoraSession, frames::FrameRefusal};

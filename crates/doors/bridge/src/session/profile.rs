@@ -1,7 +1,7 @@
 //! Reading and checking of an agent's profile at registration.
 
-use jackfield_core::agent::{Extension, Profile, Skill};
-use jackfield_model::AgentId;
+use jackfield_core::agent::Profile;
+use jackfield_model::{AgentId, Extension, Skill};
 use jackfield_wire::bridge::uplink::Register;
 use serde::Deserialize;
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use jackfield_core::{
-    agent::{Closing, Link, Profile, Skill},
+    agent::{Closing, Link, Profile},
     call::{AgentHandle, Call},
     entry::Entry,
     hub::{Attached, Hub},
     principal::Principal,
 };
-use jackfield_model::{AgentId, CallId, End, Event};
+use jackfield_model::{AgentId, CallId, End, Event, Skill};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::soon;

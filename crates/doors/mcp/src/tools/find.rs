@@ -1,7 +1,7 @@
 //! `find_agents`: lists the agents visible to the caller.
 
-use jackfield_core::{agent::Skill, entry::AgentView, hub::Wanted};
-use jackfield_model::Failure;
+use jackfield_core::{entry::AgentView, hub::Wanted};
+use jackfield_model::{Failure, Skill};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde::{Deserialize, Serialize};
 

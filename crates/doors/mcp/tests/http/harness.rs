@@ -2,15 +2,10 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use jackfield_core::{
-    agent::{Profile, Skill},
-    limits::Limits,
-    principal::Principal,
-    task::Task,
-};
+use jackfield_core::{agent::Profile, limits::Limits, principal::Principal, task::Task};
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::testing::{SseReader, TestHub, TestSettings};
-use jackfield_model::TaskId;
+use jackfield_model::{Skill, TaskId};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 

@@ -20,7 +20,7 @@ use jackfield_wire::bridge::{FREE_CLIENT_ID_RULE, is_free_client_id};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-use super::{KeepView, span::SpanBody};
+use super::span::SpanBody;
 
 /// Base64 decoder for files. Accepts any trailing bits of the last character, as some programs write them.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -252,32 +252,12 @@ impl AnswerRequest {
     }
 }
 
-/// Owners, besides the agent's own, who may see and call an agent.
-#[derive(Debug, ToSchema)]
-#[schema(as = Share, rename_all = "snake_case")]
-#[allow(dead_code, reason = "describes the core's type")]
-pub enum ShareBody {
-    /// No other owner.
-    Nobody,
-    /// The listed owners.
-    With(Vec<OwnerName>),
-    /// All owners of the hub.
-    Everyone,
-}
-
-/// Name of an owner.
-#[derive(Debug, ToSchema)]
-#[schema(as = Owner, pattern = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$")]
-#[allow(dead_code, reason = "describes the core's type")]
-pub struct OwnerName(String);
-
 /// Changes of an agent.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AgentChange)]
 pub struct AgentBody {
     /// Owners who may also see and call the agent.
-    #[schema(value_type = Option<ShareBody>)]
     pub share: Option<Share>,
     /// Settings to change. Fields left out stay unchanged.
     #[schema(value_type = Option<SettingsBody>)]
@@ -290,7 +270,6 @@ pub struct AgentBody {
 #[schema(as = SettingsChange)]
 pub struct SettingsBody {
     /// Extent of the agent's durable calls to store on disk.
-    #[schema(value_type = Option<KeepView>)]
     store: Option<Keep>,
     /// Whether callers may also answer approval requests.
     approvals_to_caller: Option<bool>,
@@ -342,7 +321,6 @@ pub struct NewTokenBody {
     #[schema(min_length = 1, max_length = 128)]
     pub name: String,
     /// Owner of the token.
-    #[schema(value_type = OwnerName)]
     pub owner: Owner,
     /// Scopes beyond the rights of an owner: `agent:PATTERN`, `call:PATTERN`, `watch:PATTERN`, `metrics`,
     /// `admin`.

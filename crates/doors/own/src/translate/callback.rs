@@ -6,17 +6,6 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// State of a callback.
-#[derive(Debug, ToSchema)]
-#[schema(as = CallbackState, rename_all = "snake_case")]
-#[allow(dead_code, reason = "describes the core's type")]
-pub enum CallbackStateView {
-    /// Retried until delivered.
-    Pending,
-    /// Abandoned.
-    Dead,
-}
-
 /// Undelivered callback.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Callback)]
@@ -28,7 +17,6 @@ pub struct CallbackView {
     #[schema(value_type = String, format = "uuid")]
     task: TaskId,
     /// State of the callback.
-    #[schema(value_type = CallbackStateView)]
     state: OutboxState,
     /// Origin of the target address. The complete address may contain a secret.
     to: String,

@@ -8,8 +8,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::OwnerName;
-
 /// Default agent type: the type started by the published client of the bridge.
 const DEFAULT_TYPE: &str = "claude";
 /// Maximum length of an agent type, in bytes.
@@ -32,7 +30,7 @@ pub struct InviteBody {
     )]
     kind: Option<String>,
     /// Owner of the agent, if its id is new. Only admins may name an owner other than themselves.
-    #[schema(value_type = Option<OwnerName>, nullable = false)]
+    #[schema(nullable = false)]
     pub owner: Option<Owner>,
 }
 

@@ -16,27 +16,6 @@ use utoipa::ToSchema;
 
 use super::event::CallIds;
 
-/// State of a call or a task.
-#[derive(Debug, ToSchema)]
-#[schema(as = State, rename_all = "snake_case")]
-#[allow(dead_code, reason = "describes the core's type")]
-pub enum StateView {
-    /// Accepted, but not yet sent to the agent.
-    Submitted,
-    /// In work at the agent.
-    Working,
-    /// Waiting for an answer or a further message.
-    InputRequired,
-    /// Done.
-    Completed,
-    /// Failed.
-    Failed,
-    /// Cancelled.
-    Cancelled,
-    /// Rejected by the agent.
-    Rejected,
-}
-
 /// Task: the record of consecutive durable calls.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskSummary {
@@ -47,7 +26,6 @@ pub struct TaskSummary {
     #[schema(value_type = String, format = "uuid")]
     call: CallId,
     /// State of the task.
-    #[schema(value_type = StateView)]
     state: TaskState,
     /// Called agent.
     #[schema(value_type = String)]
@@ -321,7 +299,6 @@ pub struct LiveView {
     #[schema(value_type = String, format = "uuid")]
     id: CallId,
     /// State of the call.
-    #[schema(value_type = StateView)]
     state: TaskState,
     /// Called agent.
     #[schema(value_type = String)]
@@ -383,7 +360,6 @@ pub struct CallResult {
     #[serde(flatten)]
     pub(super) opened: CallIds,
     /// Final state.
-    #[schema(value_type = StateView)]
     pub(super) state: TaskState,
     /// Text of the answer.
     pub(super) text: String,

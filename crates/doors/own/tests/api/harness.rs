@@ -4,7 +4,6 @@
 use std::{ops::Deref, sync::Arc};
 
 use jackfield_core::{
-    agent::Skill,
     call::AgentHandle,
     limits::Limits,
     principal::Principal,
@@ -12,6 +11,7 @@ use jackfield_core::{
 };
 use jackfield_kit::testing::{self, SseReader, TestHub, TestSettings, json_of, spec};
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
+use jackfield_model::Skill;
 use jackfield_own::{OwnState, openapi_route, router};
 use jackfield_team::Teams;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};

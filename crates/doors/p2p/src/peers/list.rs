@@ -1,7 +1,7 @@
 //! The agents of a peer: from its card, or from the list of another hub.
 
-use jackfield_core::agent;
-use jackfield_model::AgentId;
+use jackfield_core::agent::Profile;
+use jackfield_model::{AgentId, Skill};
 use jackfield_peer::{
     PeerId,
     agent_id::{agent_id, with_suffix},
@@ -19,7 +19,7 @@ pub(super) struct RemoteAgent {
     /// Id at this hub: its name there, and the end of the peer id.
     pub(super) id: AgentId,
     /// Profile of the agent.
-    pub(super) profile: agent::Profile,
+    pub(super) profile: Profile,
     /// How the agent is called.
     pub(super) way: PeerRoute,
 }
@@ -59,7 +59,7 @@ impl RemoteAgent {
         if card.skills.is_empty() {
             return None;
         }
-        let skills = card.skills.iter().map(|skill| agent::Skill {
+        let skills = card.skills.iter().map(|skill| Skill {
             id: skill.id.clone(),
             name: Some(skill.name.clone()).filter(|text| !text.is_empty()),
             description: Some(skill.description.clone()).filter(|text| !text.is_empty()),
@@ -76,9 +76,9 @@ impl RemoteAgent {
         if !entry.online || entry.id.contains('@') {
             return None;
         }
-        let skills = entry.skills.into_iter().map(|id| agent::Skill {
+        let skills = entry.skills.into_iter().map(|id| Skill {
             id,
-            ..agent::Skill::default()
+            ..Skill::default()
         });
         Some(Self {
             id: with_suffix(&entry.id, peer)?,

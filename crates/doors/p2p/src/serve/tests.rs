@@ -11,16 +11,12 @@ mod streams;
 
 use std::collections::HashSet;
 
-use jackfield_core::{
-    agent::{Profile, Skill},
-    limits::Limits,
-    store::memory::MemoryStore,
-};
+use jackfield_core::{agent::Profile, limits::Limits, store::memory::MemoryStore};
 use jackfield_kit::{
     files::Files,
     testing::{Manner, Scripted},
 };
-use jackfield_model::{Chunk, End, Event};
+use jackfield_model::{Chunk, End, Event, Skill};
 use jackfield_peer::serve::FrameOutput;
 use serde_json::{Value, json};
 

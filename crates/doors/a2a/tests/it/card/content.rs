@@ -1,12 +1,9 @@
 //! What stands in the cards.
 
 use jackfield_a2a::{A2aVersion, Cards};
-use jackfield_core::{
-    agent::{Extension, Profile, Skill},
-    principal::Principal,
-};
+use jackfield_core::{agent::Profile, principal::Principal};
 use jackfield_kit::auth::Ingress;
-use jackfield_model::Owner;
+use jackfield_model::{Extension, Owner, Skill};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,11 +1,7 @@
 //! What is refused, in every binding and version: with the right code, and never with a 500.
 
-use jackfield_core::{
-    agent::{Extension, Profile},
-    limits::Limits,
-    principal::Principal,
-    units::Size,
-};
+use jackfield_core::{agent::Profile, limits::Limits, principal::Principal, units::Size};
+use jackfield_model::Extension;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 

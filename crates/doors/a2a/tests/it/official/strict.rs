@@ -1,11 +1,7 @@
 //! Where the specification leaves no choice: what is refused, and what an answer says besides.
 
-use jackfield_core::{
-    agent::{Extension, Profile},
-    limits::Limits,
-    principal::Principal,
-};
-use jackfield_model::{Ask, AskKind, Done, DoneState, End, Event};
+use jackfield_core::{agent::Profile, limits::Limits, principal::Principal};
+use jackfield_model::{Ask, AskKind, Done, DoneState, End, Event, Extension};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -8,14 +8,11 @@ use std::{
 
 use jackfield_bridge::{Bridge, PlatformSettings, SharedSecret};
 use jackfield_core::{
-    agent::{Profile, Skill},
-    limits::Limits,
-    principal::Principal,
-    store::memory::MemoryStore,
+    agent::Profile, limits::Limits, principal::Principal, store::memory::MemoryStore,
 };
 use jackfield_kit::testing::{Manner, SseReader, TestHub, TestSettings, json_of, send_raw, spec};
 pub(crate) use jackfield_kit::testing::{Scripted, Sse, read_until, soon};
-use jackfield_model::{Done, End};
+use jackfield_model::{Done, End, Skill};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
