@@ -5,7 +5,7 @@ use jackfield_kit::matrix::{Column, Support, Topic};
 /// The column of this door.
 pub const MATRIX: Column = Column {
     protocol: crate::DOOR,
-    agent,
+    agent: Some(agent),
     caller,
     exception: Column::no_exception,
 };

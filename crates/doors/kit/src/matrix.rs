@@ -1,8 +1,9 @@
 //! Types of the feature matrix: the features that work between a caller of one protocol and an agent of
 //! another.
 //!
-//! Each door has one [`Column`] in its `matrix.rs`. The hub combines the columns and prints the table. Tests
-//! check the hub against the table.
+//! Each door has one [`Column`] in its `matrix.rs`. A door whose protocol only has callers has no agent side: it
+//! gets rows in the table, and no column. The hub combines the columns and prints the table. Tests check the
+//! hub against the table.
 
 use std::borrow::Cow;
 
@@ -133,13 +134,14 @@ impl Support {
     }
 }
 
-/// The supported topics of one protocol: the column that a door adds to the table.
+/// The supported topics of one protocol: what a door adds to the table.
 #[derive(Debug)]
 pub struct Column {
     /// Name of the protocol.
     pub protocol: &'static str,
-    /// Support for an agent of the protocol: messages the agent can send and receive.
-    pub agent: fn(Topic) -> Support,
+    /// Support for an agent of the protocol: messages the agent can send and receive. `None` if the protocol only
+    /// has callers.
+    pub agent: Option<fn(Topic) -> Support>,
     /// Support for a caller of the protocol: messages the caller receives, and the fate of its calls.
     pub caller: fn(Topic) -> Support,
     /// Support for a caller of the protocol with an agent of the named protocol, where the result is not the
@@ -153,9 +155,11 @@ impl Column {
         None
     }
 
-    /// Returns the support for a caller of this protocol and an agent of `agent`'s protocol.
-    pub fn of(&self, agent: &Self, topic: Topic) -> Support {
+    /// Returns the support for a caller of this protocol and an agent of `agent`'s protocol. `None` if that
+    /// protocol has no agents.
+    pub fn of(&self, agent: &Self, topic: Topic) -> Option<Support> {
+        let agent_side = agent.agent?;
         let exception = (self.exception)(agent.protocol, topic);
-        exception.unwrap_or_else(|| (self.caller)(topic).of((agent.agent)(topic)))
+        Some(exception.unwrap_or_else(|| (self.caller)(topic).of(agent_side(topic))))
     }
 }

@@ -2,7 +2,7 @@
 
 use jackfield_kit::matrix::Column;
 
-use super::{COLUMNS, Support, Topic};
+use super::{COLUMNS, Support, Topic, agents};
 
 const HEAD: &str = "\
 # Every pair of protocols
@@ -20,6 +20,7 @@ from this rule are listed under [exceptions](#exceptions).
 
 - A question of the agent asks for text. The agent's owner gives approvals. A caller is told that the agent waits for an approval, unless
   the agent lets callers approve (`approvals_to_caller`).
+- A protocol that only has callers has rows and no column: nobody calls it.
 - Between two Agora agents the hub only relays frames.
 - The hub does not connect two peers: they hand off to each other directly.
 - A foreign agent is an agent of another owner that is not shared with the caller.
@@ -30,11 +31,11 @@ pub fn page() -> String {
     let sections = [
         HEAD.to_owned(),
         pairs(),
-        columns("What callers receive", |column, topic| {
-            (column.caller)(topic)
+        columns("What callers receive", COLUMNS.iter().copied(), |column, topic| {
+            Some((column.caller)(topic))
         }),
-        columns("What agents send and receive", |column, topic| {
-            (column.agent)(topic)
+        columns("What agents send and receive", agents(), |column, topic| {
+            column.agent.map(|agent| agent(topic))
         }),
         exceptions(),
     ];
@@ -45,15 +46,22 @@ pub fn page() -> String {
 fn pairs() -> String {
     let tables = COLUMNS.iter().map(|caller| {
         let title = format!("{} calls", caller.protocol);
-        table(&title, |agent, topic| {
-            sign(&caller.of(agent, topic)).to_owned()
+        table(&title, agents(), |agent, topic| {
+            let support = caller.of(agent, topic);
+            support.as_ref().map_or("", sign).to_owned()
         })
     });
     format!("## Pairs\n\n{}", tables.collect::<Vec<_>>().join("\n"))
 }
 
-fn columns(title: &str, of: fn(&Column, Topic) -> Support) -> String {
-    let table = table("", |column, topic| cell_text(&of(column, topic)));
+fn columns(
+    title: &str,
+    columns: impl Iterator<Item = &'static Column>,
+    of: fn(&Column, Topic) -> Option<Support>,
+) -> String {
+    let table = table("", columns, |column, topic| {
+        of(column, topic).as_ref().map_or_else(String::new, cell_text)
+    });
     format!("## {title}\n\n{table}")
 }
 
@@ -62,7 +70,7 @@ fn exceptions() -> String {
     let mut rows: Vec<([&str; 2], Support, Vec<&str>)> = Vec::new();
     for (caller, agent) in COLUMNS
         .iter()
-        .flat_map(|caller| COLUMNS.iter().map(move |agent| (caller, agent)))
+        .flat_map(|caller| agents().map(move |agent| (caller, agent)))
     {
         let pair = [caller.protocol, agent.protocol];
         for topic in Topic::ALL {
@@ -89,15 +97,20 @@ fn exceptions() -> String {
     format!("## Exceptions\n\n{}", lines.concat())
 }
 
-/// Returns a table with a row for each [`Topic`] and a column for each protocol.
-fn table(corner: &str, cell: impl Fn(&Column, Topic) -> String) -> String {
-    let header = COLUMNS.iter().map(|column| column.protocol.to_owned());
+/// Returns a table with a row for each [`Topic`] and a column for each of `columns`.
+fn table(
+    corner: &str,
+    columns: impl Iterator<Item = &'static Column>,
+    cell: impl Fn(&Column, Topic) -> String,
+) -> String {
+    let columns: Vec<_> = columns.collect();
+    let header = columns.iter().map(|column| column.protocol.to_owned());
     let mut lines = vec![
         row([corner.to_owned()].into_iter().chain(header)),
-        rule(COLUMNS.len()),
+        rule(columns.len()),
     ];
     lines.extend(Topic::ALL.map(|topic| {
-        let cells = COLUMNS.iter().map(|column| cell(column, topic));
+        let cells = columns.iter().map(|column| cell(column, topic));
         row([topic.name().to_owned()].into_iter().chain(cells))
     }));
     lines.concat()

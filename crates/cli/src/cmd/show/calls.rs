@@ -16,11 +16,15 @@ use crate::{
 /// Prints the rows of the protocol table for two agents, chosen by their doors.
 pub(super) async fn show(hub: &Hub, client: &Client, caller: &str, called: &str) -> Result<()> {
     let (by, of) = (column(hub, caller).await?, column(hub, called).await?);
-    let rows = Topic::ALL.map(|topic| (topic.name(), by.of(of, topic)));
+    let rows = Topic::ALL
+        .into_iter()
+        .filter_map(|topic| Some((topic.name(), by.of(of, topic)?)));
     if client.json {
-        let rows = rows.map(
-            |(topic, support)| json!({"what": topic, "passes": support.word(), "as": support.text()}),
-        );
+        let rows: Vec<_> = rows
+            .map(|(topic, support)| {
+                json!({"what": topic, "passes": support.word(), "as": support.text()})
+            })
+            .collect();
         output::json(&json!({
             "caller": {"id": caller, "protocol": by.protocol},
             "called": {"id": called, "protocol": of.protocol},
@@ -44,7 +48,7 @@ async fn column(hub: &Hub, id: &str) -> Result<&'static Column> {
     let path = format!("/v1/agents/{}", encode(id));
     let agent = client::get(hub, &path, ErrorSubject::Agent).await?;
     let door = text(&agent, "door");
-    match matrix::column(door) {
+    match matrix::agent_column(door) {
         Some(column) => Ok(column),
         None => {
             bail!("the table of protocols has no column for agent {id}, whose protocol is {door:?}")

@@ -12,7 +12,7 @@ mod prerequisites;
 mod snippets;
 
 use clap::CommandFactory as _;
-use jackfield_hub::matrix::{COLUMNS, Support, Topic};
+use jackfield_hub::matrix::{self, COLUMNS, Support, Topic};
 use jackfield_kit::matrix::Column;
 
 use self::{
@@ -266,7 +266,7 @@ say it again
 fn the_readmes_table_of_pairs_is_the_table_in_short() {
     use Topic::{Ask, CancelByCaller, Kinds, OneShot, Streamed};
     let sign = |caller: &Column, agent: &Column| {
-        let is_full = |topic: &Topic| matches!(caller.of(agent, *topic), Support::Full(_));
+        let is_full = |topic: &Topic| matches!(caller.of(agent, *topic), Some(Support::Full(_)));
         match [OneShot, Streamed, CancelByCaller].iter().all(is_full) {
             true if [Kinds, Ask].iter().all(is_full) => "●",
             true => "◐",
@@ -280,7 +280,7 @@ fn the_readmes_table_of_pairs_is_the_table_in_short() {
             "a2a" => "A2A",
             other => other,
         };
-        let signs = COLUMNS.iter().map(|agent| sign(caller, agent));
+        let signs = matrix::agents().map(|agent| sign(caller, agent));
         let row = format!("| {name} | {} |", signs.collect::<Vec<_>>().join(" | "));
         assert!(readme.contains(&row), "the README has no {row}");
     }

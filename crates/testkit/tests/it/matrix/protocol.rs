@@ -32,6 +32,7 @@ impl Protocol {
     /// The table's cell for a caller of this protocol and an agent.
     pub(crate) fn calls(self, agent: Self, topic: Topic) -> Support {
         let column = |protocol: Self| column(protocol.name()).expect("every protocol has a column");
-        column(self).of(column(agent), topic)
+        let support = column(self).of(column(agent), topic);
+        support.expect("the called protocol has agents")
     }
 }
