@@ -31,9 +31,11 @@ pub fn page() -> String {
     let sections = [
         HEAD.to_owned(),
         pairs(),
-        columns("What callers receive", COLUMNS.iter().copied(), |column, topic| {
-            Some((column.caller)(topic))
-        }),
+        columns(
+            "What callers receive",
+            COLUMNS.iter().copied(),
+            |column, topic| Some((column.caller)(topic)),
+        ),
         columns("What agents send and receive", agents(), |column, topic| {
             column.agent.map(|agent| agent(topic))
         }),
@@ -60,7 +62,9 @@ fn columns(
     of: fn(&Column, Topic) -> Option<Support>,
 ) -> String {
     let table = table("", columns, |column, topic| {
-        of(column, topic).as_ref().map_or_else(String::new, cell_text)
+        of(column, topic)
+            .as_ref()
+            .map_or_else(String::new, cell_text)
     });
     format!("## {title}\n\n{table}")
 }
