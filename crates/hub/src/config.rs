@@ -30,6 +30,7 @@ pub use self::p2p::P2pConfig;
 pub use self::{default_file::UntrustedConfigFile, team::TeamConfig};
 pub use jackfield_a2a::Config as A2aConfig;
 pub use jackfield_bridge::{BridgeLimits, FilesConfig};
+pub use jackfield_openai::Config as OpenAiConfig;
 #[cfg(feature = "p2p")]
 pub use jackfield_p2p::Config as P2pConfig;
 pub use jackfield_team::TeamLimits;
@@ -114,6 +115,8 @@ pub struct HubConfig {
     pub tls: Option<TlsFiles>,
     /// Settings of the A2A protocol.
     pub a2a: A2aConfig,
+    /// Settings of the OpenAI API.
+    pub openai: OpenAiConfig,
     /// Settings of the hub as a libp2p peer.
     pub p2p: P2pConfig,
     /// Settings of file transfers.
@@ -152,6 +155,7 @@ impl Default for HubConfig {
             log_format: LogFormat::default(),
             tls: None,
             a2a: A2aConfig::default(),
+            openai: OpenAiConfig::default(),
             p2p: P2pConfig::default(),
             files: FilesConfig::default(),
             limits: Limits::default(),
@@ -398,7 +402,9 @@ mod tests {
         let p2p = config["p2p"].as_table().unwrap();
         let files = config["files"].as_table().unwrap();
         let teams = config["teams"].as_table().unwrap();
+        let openai = config["openai"].as_table().unwrap();
         let tables = limits.keys().chain(p2p.keys()).chain(files.keys());
+        let tables = tables.chain(openai.keys());
         let bridge = config["bridge"].as_table().unwrap();
         let tables = tables.chain(teams.keys()).chain(bridge.keys());
         for key in config.keys().chain(tables).chain(

@@ -68,6 +68,7 @@ impl Doors {
         joined.add(jackfield_agora::Config.open(context).await?);
         joined.add(config.a2a.clone().open(context).await?);
         joined.add(team.open(context).await?);
+        joined.add(config.openai.clone().open(context).await?);
         #[cfg(feature = "mcp")]
         joined.add(jackfield_mcp::Config.open(context).await?);
         #[cfg(feature = "p2p")]

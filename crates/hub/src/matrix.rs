@@ -17,6 +17,7 @@ pub const COLUMNS: &[&Column] = &[
     &jackfield_team::MATRIX,
     #[cfg(feature = "p2p")]
     &jackfield_p2p::MATRIX,
+    &jackfield_openai::MATRIX,
 ];
 
 /// Returns the columns of all protocols that have agents, in the order of the table.

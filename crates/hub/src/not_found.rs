@@ -11,7 +11,7 @@ pub(crate) async fn answer_not_found(uri: Uri) -> ApiError {
         "agents connect at /ws; teams are watched at /ws/agent-team/TEAM, agents at /ws/agent/AGENT"
     } else {
         "this is a Jackfield hub: agents connect by WebSocket at /ws, its API is at /v1 and described by /openapi.json, \
-         A2A agents are at /a2a/agents/AGENT"
+         A2A agents are at /a2a/agents/AGENT, clients of OpenAI's API use /v1 as their base URL"
     };
     Failure::new(
         Reason::NotFound,

@@ -25,8 +25,8 @@ const HEAD: &str = "# Who may do what
 
 This table shows the hub's answer to every operation of every protocol, for every kind of caller. A test checks every cell.
 
-All objects in the table belong to ann: the agent `anns-agent`, which is shared with nobody, a team that contains it, a task and a token.
-The remote server is an exception: an administrator added it.
+All objects in the table belong to ann: the agent `anns-agent`, which is shared with nobody, a team that contains it, a task, a response
+of the OpenAI API and a token. The remote server is an exception: an administrator added it.
 
 | caller | what it sends |
 |---|---|

@@ -82,4 +82,9 @@ pairs! {
     p2p_calls_a2a: P2p, A2a;
     p2p_calls_team: P2p, Team;
     p2p_calls_p2p: P2p, P2p;
+    openai_calls_agora: OpenAi, Agora;
+    openai_calls_bridge: OpenAi, Bridge;
+    openai_calls_a2a: OpenAi, A2a;
+    openai_calls_team: OpenAi, Team;
+    openai_calls_p2p: OpenAi, P2p;
 }

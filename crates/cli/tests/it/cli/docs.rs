@@ -84,6 +84,7 @@ pages! {
     the_dialect_of_a2a_works: "docs/protocols/a2a-seed.md" with ["my-agent"];
     #[cfg(feature = "mcp")]
     mcp_works: "docs/protocols/mcp.md" with ["echo"];
+    the_openai_api_works: "docs/protocols/openai.md" with ["my-agent"];
     the_own_api_works: "docs/protocols/own.md" with ["my-agent"];
     #[cfg(feature = "p2p")]
     peers_work: "docs/protocols/p2p.md" with [];
@@ -278,6 +279,7 @@ fn the_readmes_table_of_pairs_is_the_table_in_short() {
         let name = match caller.protocol {
             "agora" => "Agora",
             "a2a" => "A2A",
+            "openai" => "OpenAI API",
             other => other,
         };
         let signs = matrix::agents().map(|agent| sign(caller, agent));

@@ -16,6 +16,9 @@ const NOTHING: &str = "nobodys-thing";
 /// The id of a task that doesn't exist.
 const NO_TASK: &str = "0190a0a0-0000-7000-8000-000000000000";
 
+/// The id of a response that doesn't exist.
+const NO_RESPONSE: &str = "resp_0190a0a0-0000-7000-8000-000000000000";
+
 /// A caller's permission, as written in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cell {
@@ -92,6 +95,7 @@ struct Names<'a> {
     agent: &'a str,
     team: &'a str,
     task: &'a str,
+    response: &'a str,
     token: &'a str,
     remote: &'a str,
 }
@@ -102,6 +106,7 @@ impl<'a> Names<'a> {
             agent: "anns-agent",
             team: "anns-team",
             task: &fixture.task,
+            response: &fixture.response,
             token: &fixture.ann,
             remote: "anns-remote",
         }
@@ -117,19 +122,28 @@ impl<'a> Names<'a> {
             },
             team: NOTHING,
             task: NO_TASK,
+            response: NO_RESPONSE,
             token: NO_TASK,
             remote: NOTHING,
         }
     }
 
-    fn all(self) -> [&'a str; 5] {
-        [self.agent, self.team, self.task, self.token, self.remote]
+    fn all(self) -> [&'a str; 6] {
+        [
+            self.agent,
+            self.team,
+            self.task,
+            self.response,
+            self.token,
+            self.remote,
+        ]
     }
 
     fn fill(self, text: &str) -> String {
         text.replace("{agent}", self.agent)
             .replace("{team}", self.team)
             .replace("{call}", self.task)
+            .replace("{response}", self.response)
             .replace("{token}", self.token)
             .replace("{remote}", self.remote)
     }

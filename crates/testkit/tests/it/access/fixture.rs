@@ -63,6 +63,8 @@ pub(crate) struct AccessFixture {
     pub(crate) token: Option<String>,
     /// A task of ann's.
     pub(crate) task: String,
+    /// A response of ann's.
+    pub(crate) response: String,
     /// The id of ann's token.
     pub(crate) ann: String,
 }
@@ -79,9 +81,13 @@ impl AccessFixture {
         })
         .await;
         let ann = hub.token("ann", &["agent:anns-*"]).await;
-        // The agent is offline, so no call waits for its answers.
-        drop(hub.agora_of(&ann, "anns-agent").await);
+        let agent = hub.agora_of(&ann, "anns-agent").await;
         let web = hub.web_of(&ann);
+        let ask = json!({"model": "anns-agent", "input": "anns-words", "background": true});
+        let (status, response) = web.post("/v1/responses", ask).await;
+        assert_eq!(status, 200, "{response}");
+        // The agent is offline, so no call waits for its answers.
+        drop(agent);
         let member = json!({"name": "first", "agent": "anns-agent"});
         let team = json!({"id": "anns-team", "coordinator": "first", "members": [member]});
         let (status, made) = web.post("/v1/teams", team).await;
@@ -122,6 +128,7 @@ impl AccessFixture {
         let ann = ann.iter().find(|it| it.owner.as_str() == "ann").unwrap();
         Self {
             task: task.to_owned(),
+            response: response["id"].as_str().unwrap().to_owned(),
             ann: ann.id.to_string(),
             hub,
             client,

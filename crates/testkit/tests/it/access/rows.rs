@@ -3,6 +3,16 @@
 
 use std::fmt;
 
+/// The names of things.
+const NAMES: [&str; 6] = [
+    "{agent}",
+    "{team}",
+    "{call}",
+    "{response}",
+    "{token}",
+    "{remote}",
+];
+
 /// How an operation is requested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -38,8 +48,7 @@ impl Row {
             _ => return None,
         };
         let path = path.split('?').next().unwrap_or(path);
-        let names = ["{agent}", "{team}", "{call}", "{token}", "{remote}"];
-        let path = names
+        let path = NAMES
             .iter()
             .fold(path.to_owned(), |path, name| path.replace(name, "{id}"));
         Some(format!("{method} {path}"))
@@ -47,8 +56,7 @@ impl Row {
 
     /// Whether the operation takes a thing that may be ann's.
     pub(crate) fn is_about_something(&self) -> bool {
-        let names = ["{agent}", "{team}", "{call}", "{token}", "{remote}"];
-        let has = |text: &str| names.iter().any(|name| text.contains(name));
+        let has = |text: &str| NAMES.iter().any(|name| text.contains(name));
         match self.kind {
             Kind::Http { path, body, .. } => has(path) || has(body),
             Kind::Mcp(_, text) | Kind::Agora(text) | Kind::Viewer(text) => has(text),
@@ -116,6 +124,10 @@ const KINDS: &[Kind] = &[
     get("/v1/calls"),
     get("/v1/calls/{call}"),
     get("/v1/calls/{call}/events?follow=false"),
+    get("/v1/models"),
+    get("/v1/models/{agent}"),
+    get("/v1/responses/{response}"),
+    get("/v1/responses/{response}/input_items"),
     get("/v1/callbacks"),
     get("/v1/events"),
     get("/v1/files/{id}/{name}"),
@@ -245,6 +257,17 @@ const KINDS: &[Kind] = &[
         "/v1/tokens",
         r#"{"name": "n", "owner": "ann", "scopes": []}"#,
     ),
+    send(
+        "POST",
+        "/v1/chat/completions",
+        r#"{"model": "{agent}", "messages": [{"role": "user", "content": "x"}]}"#,
+    ),
+    send(
+        "POST",
+        "/v1/responses",
+        r#"{"model": "{agent}", "input": "x"}"#,
+    ),
+    send("POST", "/v1/responses/{response}/cancel", ""),
     send("POST", "/api/relay", RELAY),
     send(
         "POST",

@@ -23,6 +23,12 @@ pub(crate) trait Caller: Sized {
 
     async fn call(&mut self);
 
+    /// How much of an agent's thinking, tools and status passes if the table says that it is converted. `from_peer`: the
+    /// agent tells its status only.
+    fn converted_kinds(_from_peer: bool) -> Vec<CallerEvent> {
+        vec![CallerEvent::status("reading")]
+    }
+
     /// Returns the next event.
     async fn next_event(&mut self) -> CallerEvent;
 

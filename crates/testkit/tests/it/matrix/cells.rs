@@ -91,7 +91,7 @@ impl<C: Caller, A: Callee> CellFixture<C, A> {
         ];
         let mut expected = match self.support {
             Support::Full(_) => all,
-            Support::Converted(_) => vec![CallerEvent::status("reading")],
+            Support::Converted(_) => C::converted_kinds(A::PROTOCOL == Protocol::P2p),
             Support::Unsupported(_) => vec![],
         };
         expected.extend([CallerEvent::text("done"), CallerEvent::Done]);
@@ -205,6 +205,7 @@ impl<C: Caller, A: Callee> CellFixture<C, A> {
             Protocol::Agora | Protocol::Bridge | Protocol::Team => FAILURE_CODE,
             Protocol::A2a => "failed",
             Protocol::P2p => "peer_error",
+            Protocol::OpenAi => unreachable!("the protocol has no agents"),
         };
         let is_whole = matches!(self.support, Support::Full(_));
         let code = code(C::PROTOCOL, reason);
@@ -352,6 +353,7 @@ fn code(caller: Protocol, reason: &str) -> String {
         (Protocol::A2a, "not_found") => "-32000",
         (Protocol::Team, "not_found") => "TARGET_MEMBER_NOT_PLACED",
         (Protocol::Team, _) if is_own => "agent",
+        (Protocol::OpenAi, "not_found") => "model_not_found",
         (Protocol::P2p, "not_found") => "404",
         (Protocol::P2p, "offline") => "502",
         (Protocol::P2p, "timeout") => "504",

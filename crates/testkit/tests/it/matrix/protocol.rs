@@ -1,8 +1,8 @@
-//! The protocols with a caller and an agent in this matrix.
+//! The protocols of this matrix.
 
 use jackfield_hub::matrix::{Support, Topic, column};
 
-/// A protocol of agents and callers.
+/// A protocol of callers, and mostly of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// Agora's WebSocket.
@@ -15,6 +15,8 @@ pub(crate) enum Protocol {
     Team,
     /// Handoffs between libp2p peers.
     P2p,
+    /// OpenAI's API, which only has callers.
+    OpenAi,
 }
 
 impl Protocol {
@@ -26,6 +28,7 @@ impl Protocol {
             Self::A2a => "a2a",
             Self::Team => "team",
             Self::P2p => "p2p",
+            Self::OpenAi => "openai",
         }
     }
 

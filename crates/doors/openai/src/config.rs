@@ -1,0 +1,66 @@
+//! Configuration of the OpenAI door, the section `[openai]`, and how the hub opens the door.
+
+use std::sync::Arc;
+
+use jackfield_kit::{
+    door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor},
+    guard::BodyRules,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    door::{OpenAiDoor, PATHS, router},
+    limits::PARKED,
+    parked::ParkedCalls,
+    session::Conversations,
+};
+
+/// Section `[openai]` of the configuration file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Whether the hub itself answers prompts with which Open WebUI asks for titles, tags, follow-up questions
+    /// and search queries. If not, agents get them like any message.
+    pub answer_helper_prompts: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            answer_helper_prompts: true,
+        }
+    }
+}
+
+impl DoorConfig for Config {
+    type Handle = ();
+
+    async fn open(self, context: &DoorContext) -> Result<OpenedDoor, DoorOpenError> {
+        let parked = Arc::new(ParkedCalls::new(PARKED));
+        context.hub.observe(parked.clone());
+        let stop = context.tasks.stop_token().clone();
+        let (waiting, stopping) = (parked.clone(), stop.clone());
+        // Nobody can answer any more, and a stopping hub waits for the readers of its calls.
+        context.tasks.spawn(async move {
+            stopping.cancelled().await;
+            waiting.close();
+        });
+        let door = OpenAiDoor {
+            hub: context.hub.clone(),
+            gatekeeper: context.gatekeeper.clone(),
+            files: context.files.clone(),
+            stop,
+            parked,
+            conversations: Arc::new(Conversations::default()),
+            answers_helpers: self.answer_helper_prompts,
+        };
+        Ok(OpenedDoor {
+            routes: router(door),
+            bodies: BodyRules {
+                own_paths: PATHS.to_vec(),
+                ..BodyRules::default()
+            },
+            ..OpenedDoor::new(())
+        })
+    }
+}
