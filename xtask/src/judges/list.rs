@@ -184,6 +184,32 @@ const MCP_PYTHON_2: OutsideJudge = OutsideJudge {
     ..PYTHON
 };
 
+/// Clients of OpenAI's API: the official one, and LiteLLM, which is built on it.
+const OPENAI_PYTHON: OutsideJudge = OutsideJudge {
+    name: "OpenAI in Python",
+    pins: &[
+        ("litellm", "1.106.2"),
+        // LiteLLM's responses do not load without this package.
+        ("mcp", "2.3.0"),
+        ("openai", "2.54.0"),
+    ],
+    folder: "openai-python",
+    variable: "JACKFIELD_JUDGE_OPENAI_PYTHON",
+    ..PYTHON
+};
+
+const OPENAI_NODE: OutsideJudge = OutsideJudge {
+    name: "OpenAI in Node",
+    pins: &[
+        ("openai", "6.49.0"),
+        ("@ai-sdk/openai-compatible", "2.0.87"),
+        ("ai", "6.0.326"),
+    ],
+    folder: "openai-npm",
+    variable: "JACKFIELD_JUDGE_OPENAI_NODE",
+    ..NODE
+};
+
 /// A gateway for A2A, with which the benchmarks compare the hub; no test needs it.
 pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
     name: "LiteLLM",
@@ -194,7 +220,7 @@ pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
 };
 
 /// All judges.
-pub(crate) const JUDGES: [OutsideJudge; 14] = [
+pub(crate) const JUDGES: [OutsideJudge; 16] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,
@@ -209,4 +235,6 @@ pub(crate) const JUDGES: [OutsideJudge; 14] = [
     RTC_NODE,
     MCP_PYTHON_1,
     MCP_PYTHON_2,
+    OPENAI_PYTHON,
+    OPENAI_NODE,
 ];

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod across;
-mod judges;
+pub(crate) mod judges;
 mod seed;
 
 use serde_json::{Value, json};

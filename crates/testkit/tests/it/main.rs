@@ -6,6 +6,7 @@ mod access;
 mod agora;
 mod bridge;
 mod matrix;
+mod openai;
 mod p2p;
 mod smoke;
 mod team;

@@ -2,8 +2,8 @@
 //! in other languages; without them their tests only print a notice.
 
 mod behaviour;
-mod frames;
-mod handlers;
+pub(crate) mod frames;
+pub(crate) mod handlers;
 mod rust;
 
 use std::{ffi::OsString, path::Path, process::Command, sync::Arc};

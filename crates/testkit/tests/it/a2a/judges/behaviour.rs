@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 
 /// Continues `count`: a permit for each `release`.
-pub(super) type Releases = Arc<Semaphore>;
+pub(crate) type Releases = Arc<Semaphore>;
 
 /// Interval between the pieces of `work`.
 const PACE: Duration = Duration::from_millis(50);

@@ -13,7 +13,7 @@ use super::behaviour::{Releases, Responder, answer};
 
 /// The frame format of an agent.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Dialect {
+pub(crate) enum Dialect {
     Agora,
     Bridge,
     /// The bridge with numbered frames, as the extension `resume` requires.
@@ -115,7 +115,7 @@ impl Responder for Work {
 }
 
 /// Answers every message, several calls at once, until the connection ends.
-pub(super) async fn run(mut connection: Raw, dialect: Dialect, releases: Releases) {
+pub(crate) async fn run(mut connection: Raw, dialect: Dialect, releases: Releases) {
     let mut working = JoinSet::new();
     let mut calls: HashMap<String, (AbortHandle, mpsc::Sender<String>)> = HashMap::new();
     let (frames, mut written) = mpsc::channel(16);

@@ -66,7 +66,7 @@ fn agent(id: &str, asking: Asking, releases: Releases) -> Agent {
 }
 
 /// An agent that asks during its turn.
-pub(super) fn waiting(id: &str, releases: Releases) -> Agent {
+pub(crate) fn waiting(id: &str, releases: Releases) -> Agent {
     agent(id, Asking::Waiting, releases)
 }
 
