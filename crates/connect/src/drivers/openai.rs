@@ -31,6 +31,8 @@ use crate::{
 const LONGEST_LIST: usize = 4 << 20;
 /// Longest response that is not streamed, in bytes.
 const LONGEST_WHOLE: usize = 16 << 20;
+/// Header with the id of the conversation.
+const SESSION: &str = "jackfield-session";
 /// Default environment variable of the key.
 const KEY: &str = "OPENAI_API_KEY";
 
@@ -168,7 +170,9 @@ impl OpenAi {
         let prompt = request::prompt(&turn).await;
         let body = request::body(&found.model, self.system.as_deref(), &history, &prompt);
         let url = base_url::below(&found.base, "chat/completions");
-        let request = self.web.request(Method::POST, url).json(&body);
+        // Another hub keeps the session of its agent by this name; other servers ignore the header.
+        let request = self.web.request(Method::POST, url).header(SESSION, &id);
+        let request = request.json(&body);
         let answer = self.web.send(request).await?;
         if !answer.status().is_success() {
             let status = answer.status();

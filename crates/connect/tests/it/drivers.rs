@@ -7,5 +7,6 @@ mod a2a;
 mod acp;
 mod fixture;
 mod http;
+mod hubs;
 mod openai;
 mod server;
