@@ -184,26 +184,34 @@ const MCP_PYTHON_2: OutsideJudge = OutsideJudge {
     ..PYTHON
 };
 
-/// Clients of OpenAI's API: the official one, and LiteLLM, which is built on it.
 const OPENAI_PYTHON: OutsideJudge = OutsideJudge {
     name: "OpenAI in Python",
+    pins: &[("openai", "3.51.0")],
+    folder: "openai-python",
+    variable: "JACKFIELD_JUDGE_OPENAI_PYTHON",
+    ..PYTHON
+};
+
+/// LiteLLM as a client of OpenAI's API. It needs an older edition of the official client.
+const LITELLM_CLIENT: OutsideJudge = OutsideJudge {
+    name: "LiteLLM as a client",
     pins: &[
         ("litellm", "1.106.2"),
         // LiteLLM's responses do not load without this package.
         ("mcp", "2.3.0"),
         ("openai", "2.54.0"),
     ],
-    folder: "openai-python",
-    variable: "JACKFIELD_JUDGE_OPENAI_PYTHON",
+    folder: "litellm-python",
+    variable: "JACKFIELD_JUDGE_LITELLM",
     ..PYTHON
 };
 
 const OPENAI_NODE: OutsideJudge = OutsideJudge {
     name: "OpenAI in Node",
     pins: &[
-        ("openai", "6.49.0"),
-        ("@ai-sdk/openai-compatible", "2.0.87"),
-        ("ai", "6.0.326"),
+        ("openai", "7.55.0"),
+        ("@ai-sdk/openai-compatible", "3.0.92"),
+        ("ai", "7.0.173"),
     ],
     folder: "openai-npm",
     variable: "JACKFIELD_JUDGE_OPENAI_NODE",
@@ -220,7 +228,7 @@ pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
 };
 
 /// All judges.
-pub(crate) const JUDGES: [OutsideJudge; 16] = [
+pub(crate) const JUDGES: [OutsideJudge; 17] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,
@@ -236,5 +244,6 @@ pub(crate) const JUDGES: [OutsideJudge; 16] = [
     MCP_PYTHON_1,
     MCP_PYTHON_2,
     OPENAI_PYTHON,
+    LITELLM_CLIENT,
     OPENAI_NODE,
 ];

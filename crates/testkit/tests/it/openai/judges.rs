@@ -101,5 +101,5 @@ async fn the_vercel_ai_sdk_calls_agents_of_every_kind() {
 
 #[tokio::test]
 async fn litellm_calls_agents_of_every_kind() {
-    run_judge("JACKFIELD_JUDGE_OPENAI_PYTHON", "litellm_client.py", python).await;
+    run_judge("JACKFIELD_JUDGE_LITELLM", "litellm_client.py", python).await;
 }
