@@ -10,7 +10,7 @@
 //!
 //! - `rpc.rs` lines and messages; `connection.rs` the running agent; `inbox.rs` items waiting for a turn
 //! - `call_files.rs` the current call of each conversation; `prompt.rs` a turn as a prompt; `updates.rs` output of
-//!   the agent; `permission.rs` approval of tools
+//!   the agent; `usage.rs` cost of a turn; `permission.rs` approval of tools
 
 mod call_files;
 mod connection;
@@ -19,6 +19,7 @@ mod permission;
 mod prompt;
 mod rpc;
 mod updates;
+mod usage;
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,6 +36,7 @@ use self::{
     prompt::AcpCapabilities,
     rpc::AcpError,
     updates::{PromptOutcome, UpdateReader},
+    usage::{CostBefore, TurnUsage},
 };
 use crate::{
     ChildProcess, CommandSpec, Driver, DriverFuture, DriverOutput, OutputItem, Reaper,
@@ -133,11 +135,16 @@ impl Acp {
         let blocks = prompt::blocks(&turn, running.abilities).await;
         let prompted = running.connection.prompt(&session, blocks).await;
         let prompting = prompted.map_err(|trouble| self.failure(trouble))?;
-        let answer = self.converse(prompting, voice).await?;
-        let (said, ending) = updates::ending(&answer);
-        for said in said {
-            voice.send(said).await?;
+        // The cost of a turn that fails or is dropped is part of the next turn's.
+        let usage = TurnUsage::new(running.connection.cost(&session));
+        let (answer, usage) = self.converse(prompting, usage, voice).await?;
+        let (usage, cost) = usage.finish(&answer);
+        running.connection.set_cost(&session, cost);
+        if let Some(usage) = usage {
+            voice.send(OutputItem::Usage(usage)).await?;
         }
+        let (said, ending) = updates::ending(&answer);
+        voice.send(said).await?;
         match ending {
             PromptOutcome::Done => {}
             // The agent's text is the reason.
@@ -163,7 +170,7 @@ impl Acp {
                 return Ok(native.clone());
             }
             if self.resume(running, turn, native).await? {
-                connection.mark_open(native);
+                connection.mark_open(native, CostBefore::Unknown);
                 return Ok(native.clone());
             }
             let text = "the agent does not remember this conversation; a new one begins";
@@ -176,7 +183,7 @@ impl Acp {
             let text = format!("{} opened a conversation and gave it no id", self.name());
             return Err(AgentFailure::new(CRASHED, text));
         };
-        connection.mark_open(native);
+        connection.mark_open(native, CostBefore::Nothing);
         voice.send(OutputItem::Session(native.to_owned())).await?;
         Ok(native.to_owned())
     }
@@ -224,9 +231,10 @@ impl Acp {
     async fn converse(
         &self,
         mut prompting: ActivePrompt,
+        usage: TurnUsage,
         voice: &DriverOutput,
-    ) -> Result<Value, AgentFailure> {
-        let mut hearing = UpdateReader::default();
+    ) -> Result<(Value, TurnUsage), AgentFailure> {
+        let mut hearing = UpdateReader::new(usage);
         let mut deciding = FuturesUnordered::new();
         loop {
             let coming = tokio::select! {
@@ -264,7 +272,8 @@ impl Acp {
             );
         }
         let answer = prompting.answer().await;
-        answer.map_err(|trouble| self.failure(trouble))
+        let answer = answer.map_err(|trouble| self.failure(trouble))?;
+        Ok((answer, hearing.usage))
     }
 
     fn failure(&self, trouble: RequestError) -> AgentFailure {

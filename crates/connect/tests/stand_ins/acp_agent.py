@@ -106,6 +106,9 @@ def prompt(message):
         reason = everything(session)
     elif word == "permission":
         reason = permission(session)
+    elif word == "cost":
+        update(session, sessionUpdate="usage_update", used=1000, size=200000,
+               cost={"amount": float(words.split()[1]), "currency": "USD"})
     elif word == "refuse":
         text(session, "I would rather not")
         reason = "refusal"

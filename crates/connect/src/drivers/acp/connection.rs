@@ -24,6 +24,7 @@ use super::{
     inbox::{SessionInbox, SessionItem, SessionReceiver, inbox},
     permission,
     rpc::{self, AcpError, AgentRpcMessage},
+    usage::CostBefore,
 };
 use crate::{
     ChildProcess,
@@ -90,6 +91,8 @@ struct AcpSession {
     inbox: Option<SessionInbox>,
     /// Held by the turn at work; after a cancellation, held until the prompt has returned.
     turn: Arc<AsyncMutex<()>>,
+    /// What it has cost so far.
+    cost: CostBefore,
 }
 
 /// The prompt of a dropped turn.
@@ -148,14 +151,28 @@ impl AcpConnection {
         self.shared.sessions.lock().contains_key(session)
     }
 
-    /// Marks a conversation as open in the agent.
-    pub(super) fn mark_open(&self, session: &str) {
+    /// Marks a conversation as open in the agent. `cost` is what it has cost so far.
+    pub(super) fn mark_open(&self, session: &str, cost: CostBefore) {
         let mut sessions = self.shared.sessions.lock();
         if sessions.len() >= MOST_SESSIONS {
             // Keep only conversations with a turn at work.
             sessions.retain(|_, session| Arc::strong_count(&session.turn) > 1);
         }
-        sessions.entry(session.to_owned()).or_default();
+        sessions.entry(session.to_owned()).or_default().cost = cost;
+    }
+
+    /// Returns what a conversation has cost so far.
+    pub(super) fn cost(&self, session: &str) -> CostBefore {
+        let sessions = self.shared.sessions.lock();
+        let session = sessions.get(session);
+        session.map(|it| it.cost.clone()).unwrap_or_default()
+    }
+
+    /// Sets what a conversation has cost so far.
+    pub(super) fn set_cost(&self, session: &str, cost: CostBefore) {
+        if let Some(session) = self.shared.sessions.lock().get_mut(session) {
+            session.cost = cost;
+        }
     }
 
     /// Sends a prompt, once the previous prompt of the conversation has returned.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::usage::TurnUsage;
 use crate::OutputItem;
 
 /// Most tool calls per turn that are distinguished.
@@ -14,6 +15,8 @@ const MOST_TOOLS: usize = 4096;
 pub(super) struct UpdateReader {
     tools: HashMap<String, ToolProgress>,
     plan: String,
+    /// Usage of the turn, as far as reported.
+    pub(super) usage: TurnUsage,
     /// Number of updates of unknown kinds.
     pub(super) skipped: u64,
 }
@@ -25,6 +28,14 @@ struct ToolProgress {
 }
 
 impl UpdateReader {
+    /// Creates the state of a new turn.
+    pub(super) fn new(usage: TurnUsage) -> Self {
+        Self {
+            usage,
+            ..Self::default()
+        }
+    }
+
     /// Converts an update.
     pub(super) fn read_update(&mut self, update: &Value) -> Vec<OutputItem> {
         match update["sessionUpdate"].as_str().unwrap_or_default() {
@@ -32,7 +43,10 @@ impl UpdateReader {
             "agent_thought_chunk" => words(&update["content"], OutputItem::Thinking),
             "tool_call" | "tool_call_update" => self.tool(update),
             "plan" => self.plan(update),
-            "usage_update" => vec![OutputItem::Usage(without_names(update))],
+            "usage_update" => {
+                self.usage.read_update(update);
+                Vec::new()
+            }
             // The caller's own message, and updates that only concern an editor.
             "user_message_chunk"
             | "available_commands_update"
@@ -166,16 +180,6 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Returns the counts of a usage update, without its type.
-fn without_names(update: &Value) -> Value {
-    let mut counts = update.clone();
-    if let Some(fields) = counts.as_object_mut() {
-        fields.remove("sessionUpdate");
-        fields.remove("_meta");
-    }
-    counts
-}
-
 /// How a prompt ended, see [`ending`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptOutcome {
@@ -188,13 +192,9 @@ pub(super) enum PromptOutcome {
 }
 
 /// Converts the response to a prompt.
-pub(super) fn ending(answer: &Value) -> (Vec<OutputItem>, PromptOutcome) {
-    let mut said = Vec::new();
-    if let Some(usage) = answer.get("usage").filter(|usage| usage.is_object()) {
-        said.push(OutputItem::Usage(usage.clone()));
-    }
+pub(super) fn ending(answer: &Value) -> (OutputItem, PromptOutcome) {
     let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
-    said.push(OutputItem::StopReason(reason.to_owned()));
+    let said = OutputItem::StopReason(reason.to_owned());
     let ending = match reason {
         "refusal" => PromptOutcome::Refused,
         "cancelled" => PromptOutcome::Stopped,

@@ -60,7 +60,8 @@ async fn everything_that_an_agent_tells_arrives_in_order() {
     );
     assert_eq!(done["state"], "completed");
     assert_eq!(done["stop_reason"], "end_turn");
-    assert_eq!(done["usage"], json!({"used": 53000, "size": 200_000}));
+    let context = json!({"used": 53000, "size": 200_000});
+    assert_eq!(done["usage"], json!({"context": context}));
     let opened = &received(&fixture, "initialize")[0]["params"];
     assert_eq!(opened["protocolVersion"], 1);
     let can = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
@@ -70,6 +71,26 @@ async fn everything_that_an_agent_tells_arrives_in_order() {
     let cwd = std::fs::canonicalize(new["cwd"].as_str().unwrap()).unwrap();
     assert_eq!(cwd, project);
     assert_eq!(new["mcpServers"][0]["name"], "jackfield");
+    amy.stop().await;
+}
+
+#[tokio::test]
+async fn a_turn_costs_what_its_conversation_cost_more_than_before() {
+    let (fixture, reaper) = (Fixture::new().await, Reaper::new());
+    let amy = fixture
+        .connect(driver(&fixture, "", false, &reaper), &reaper)
+        .await;
+    for (session, so_far, cost) in [
+        ("a", "0.02", 0.02),
+        ("b", "1.5", 1.5),
+        ("a", "0.05", 0.03),
+        ("a", "0.05", 0.0),
+    ] {
+        let replies = fixture.ask(session, &format!("cost {so_far}")).await;
+        let usage = &replies.last().unwrap()["done"]["usage"];
+        let cost = json!({"amount": cost, "currency": "USD"});
+        assert_eq!(usage["cost"], cost, "{session} {so_far}");
+    }
     amy.stop().await;
 }
 
