@@ -69,6 +69,7 @@ impl Doors {
         joined.add(config.a2a.clone().open(context).await?);
         joined.add(team.open(context).await?);
         joined.add(config.openai.clone().open(context).await?);
+        joined.add(jackfield_acp::Config.open(context).await?);
         #[cfg(feature = "mcp")]
         joined.add(jackfield_mcp::Config.open(context).await?);
         #[cfg(feature = "p2p")]

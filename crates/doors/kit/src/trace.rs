@@ -33,7 +33,8 @@ pub fn add_call_header(headers: &mut HeaderMap, call: CallId) {
     }
 }
 
-fn is_traceparent(text: &str) -> bool {
+/// Returns whether `text` is a `traceparent` of the W3C standard that can be passed on.
+pub fn is_traceparent(text: &str) -> bool {
     let is_hex = |text: &str| {
         text.bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
