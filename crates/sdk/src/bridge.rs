@@ -3,7 +3,7 @@
 //! handles one socket.
 
 mod calls;
-mod connection;
+pub(crate) mod connection;
 mod proxy;
 mod request;
 mod session;

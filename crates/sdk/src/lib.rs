@@ -121,6 +121,7 @@ mod hub;
 mod in_process;
 mod joined_text;
 mod member;
+mod socket;
 mod stop;
 mod team;
 mod tls;
@@ -150,6 +151,7 @@ pub use self::{
         encode,
     },
     member::MemberCall,
+    socket::HubSocket,
     stop::stop_requested,
     team::{Team, TeamMembers},
     tls::{Fingerprint, HubTlsError, TlsTrust},

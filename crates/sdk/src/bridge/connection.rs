@@ -10,7 +10,10 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use hyper_util::client::proxy::matcher::Matcher;
 use jackfield_model::Reason;
 use jackfield_wire::bridge::{Downlink, RegisterRefusal, parse_downlink};
-use reqwest::StatusCode;
+use reqwest::{
+    StatusCode,
+    header::{AUTHORIZATION, HeaderValue},
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -21,6 +24,7 @@ use tokio_tungstenite::{
     connect_async_tls_with_config,
     tungstenite::{
         self, Message as Frame, Utf8Bytes,
+        client::IntoClientRequest as _,
         http::Uri,
         protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
     },
@@ -30,17 +34,17 @@ use super::{proxy, session::BridgeSession};
 use crate::{ConnectionEnds, Discovery, Error, HubAddress, encode, hub::refused};
 
 /// Time limit for connecting and registering.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 /// Heartbeat interval, as the protocol defines it.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 /// Receive timeout. The hub answers pings and sends pings of its own, so silence means a lost hub.
-const SILENCE: Duration = Duration::from_secs(75);
+pub(crate) const SILENCE: Duration = Duration::from_secs(75);
 /// Time limit for the closing handshake.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 /// Largest frame that is accepted: a message of 8 MiB with every character escaped.
 const LARGEST: usize = 64 << 20;
 
-const LATE: &str = "it did not answer in time";
+pub(crate) const LATE: &str = "it did not answer in time";
 
 /// A registered connection.
 #[derive(Debug)]
@@ -84,11 +88,25 @@ pub async fn try_socket(address: &HubAddress) -> Result<(), Error> {
     }
 }
 
+/// A WebSocket to a hub.
+pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Opens a WebSocket whose protocol has the token in a frame.
 pub(super) async fn connect(
     path: &str,
     address: &HubAddress,
     proxies: &Matcher,
-) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, Error> {
+) -> Result<Socket, Error> {
+    connect_with(path, address, proxies, None).await
+}
+
+/// Opens a WebSocket. `token` is sent in a header.
+pub(crate) async fn connect_with(
+    path: &str,
+    address: &HubAddress,
+    proxies: &Matcher,
+    token: Option<&str>,
+) -> Result<Socket, Error> {
     // The provider is set once per process; a provider set elsewhere is fine too.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     let url = address.socket(path);
@@ -98,17 +116,24 @@ pub(super) async fn connect(
         .max_message_size(Some(LARGEST))
         .max_frame_size(Some(LARGEST));
     let unreachable = |error: BoxError| Error::unreachable(address.base(), error);
+    let request = url.as_str().into_client_request();
+    let mut request = request.map_err(|error| unreachable(error.into()))?;
+    if let Some(token) = token {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"));
+        let value = value.map_err(|error| unreachable(error.into()))?;
+        request.headers_mut().insert(AUTHORIZATION, value);
+    }
     let connected = if let Some(discovery) = address.discovery() {
         let tcp = checked(&url, &**discovery).await.map_err(unreachable)?;
-        client_async_tls_with_config(url, tcp, Some(config), tls).await
+        client_async_tls_with_config(request, tcp, Some(config), tls).await
     } else if let Some((proxy, hub)) = proxy::for_hub(proxies, address.base()) {
         let tunnel = proxy::tunnel(&proxy, &hub).await;
         let tunnel = tunnel.map_err(|error| unreachable(error.into()))?;
-        client_async_tls_with_config(url, tunnel, Some(config), tls).await
+        client_async_tls_with_config(request, tunnel, Some(config), tls).await
     } else {
         // Frames are batched here and must not wait in the kernel as well.
         let no_delay = true;
-        connect_async_tls_with_config(url, Some(config), no_delay, tls).await
+        connect_async_tls_with_config(request, Some(config), no_delay, tls).await
     };
     match connected {
         Ok((socket, _)) => Ok(socket),
@@ -311,7 +336,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BridgeConnection<S> {
     }
 }
 
-fn closed(frame: Option<CloseFrame>) -> Error {
+pub(crate) fn closed(frame: Option<CloseFrame>) -> Error {
     let (code, reason) = frame.map_or((CloseCode::Status, String::new()), |frame| {
         (frame.code, frame.reason.to_string())
     });
