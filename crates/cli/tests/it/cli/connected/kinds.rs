@@ -152,7 +152,7 @@ fn rows() -> [Row; 7] {
                 piece("text", "", "", "a.txt says hello"),
             ],
             statuses: &["plan:\n[ ] look"],
-            usage: json!({"used": 53000, "size": 200_000}),
+            usage: json!({"context": {"used": 53000, "size": 200_000}}),
             stop_reason: Some("end_turn"),
         },
         Row {
