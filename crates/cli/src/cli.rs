@@ -56,6 +56,8 @@ enum TopLevelCommand {
     P2p(Box<cmd::p2p::P2p>),
     /// Run an MCP server on standard input and output that offers the hub to models
     Mcp(Box<cmd::mcp::Mcp>),
+    /// Run an ACP agent on standard input and output: an agent or team of the hub, for editors
+    Acp(Box<cmd::acp::Acp>),
     /// Add an A2A server or a libp2p peer to the hub as an agent
     Add(Box<cmd::add::Add>),
     /// Print a command that connects an agent on another machine to the hub
@@ -94,6 +96,7 @@ impl TopLevelCommand {
             #[cfg(feature = "p2p")]
             Self::P2p(p2p) => p2p.run().await,
             Self::Mcp(mcp) => mcp.run().await,
+            Self::Acp(acp) => acp.run().await,
             Self::Add(add) => add.run().await,
             Self::Invite(invite) => invite.run().await,
             Self::Share(share) => share.run().await,

@@ -1,5 +1,6 @@
 //! Subcommands, one file each.
 
+pub(crate) mod acp;
 pub(crate) mod add;
 pub(crate) mod backup;
 pub(crate) mod call;
