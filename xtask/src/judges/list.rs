@@ -218,6 +218,32 @@ const OPENAI_NODE: OutsideJudge = OutsideJudge {
     ..NODE
 };
 
+/// Clients of the Agent Client Protocol: its own SDKs, as editors.
+const ACP_PYTHON: OutsideJudge = OutsideJudge {
+    name: "ACP in Python",
+    pins: &[
+        ("agent-client-protocol[http]", "0.12.1"),
+        ("httpx", "0.28.1"),
+        ("pydantic", "2.14.3"),
+        ("websockets", "17.4"),
+    ],
+    folder: "acp-python",
+    variable: "JACKFIELD_JUDGE_ACP_PYTHON",
+    ..PYTHON
+};
+
+const ACP_NODE: OutsideJudge = OutsideJudge {
+    name: "ACP in Node",
+    pins: &[
+        ("@agentclientprotocol/sdk", "2.4.0"),
+        ("ws", "8.22.2"),
+        ("zod", "4.6.7"),
+    ],
+    folder: "acp-npm",
+    variable: "JACKFIELD_JUDGE_ACP_NODE",
+    ..NODE
+};
+
 /// A gateway for A2A, with which the benchmarks compare the hub; no test needs it.
 pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
     name: "LiteLLM",
@@ -228,7 +254,7 @@ pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
 };
 
 /// All judges.
-pub(crate) const JUDGES: [OutsideJudge; 17] = [
+pub(crate) const JUDGES: [OutsideJudge; 19] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,
@@ -246,4 +272,6 @@ pub(crate) const JUDGES: [OutsideJudge; 17] = [
     OPENAI_PYTHON,
     LITELLM_CLIENT,
     OPENAI_NODE,
+    ACP_PYTHON,
+    ACP_NODE,
 ];

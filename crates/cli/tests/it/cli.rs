@@ -1,5 +1,6 @@
 //! The commands as users run them: the real binary against a real hub.
 
+mod acp;
 mod admin;
 mod agents;
 mod asks;

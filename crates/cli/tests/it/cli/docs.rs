@@ -85,6 +85,7 @@ pages! {
     #[cfg(feature = "mcp")]
     mcp_works: "docs/protocols/mcp.md" with ["echo"];
     the_openai_api_works: "docs/protocols/openai.md" with ["my-agent"];
+    acp_works: "docs/protocols/acp.md" with ["echo"];
     the_own_api_works: "docs/protocols/own.md" with ["my-agent"];
     #[cfg(feature = "p2p")]
     peers_work: "docs/protocols/p2p.md" with [];

@@ -79,6 +79,7 @@ async fn jackfield(
         ["connect", ..] => connect(environment, page_command, line).await,
         ["p2p", "sidecar", ..] => sidecar(environment, page_command, line).await,
         ["mcp", ..] => speaks_mcp(environment, &page_command.location, line).await,
+        ["acp", ..] => speaks_acp(environment, &page_command.location, line).await,
         _ => {
             let run = environment.run(line).await;
             assert_eq!(run.code, 0, "{}: `{line}`: {run:?}", page_command.location);
@@ -413,6 +414,14 @@ async fn mcp_server(environment: &mut PageEnvironment, page_command: &PageComman
         "{}: {answer}",
         page_command.location
     );
+}
+
+/// Starts an ACP agent by a command line, as an editor does, and requests its name.
+pub(super) async fn speaks_acp(environment: &PageEnvironment, location: &str, line: &str) {
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}"#;
+    let run = environment.run_on(&format!("{initialize}\n"), line).await;
+    let is_agent = run.code == 0 && run.out.contains("\"agentInfo\"");
+    assert!(is_agent, "{location}: `{line}`: {run:?}");
 }
 
 /// Starts an MCP server by a command line, and requests its name.

@@ -9,7 +9,7 @@ use jackfield_wire::{bridge, json::MAX_DEPTH};
 use serde_json::{Value, json};
 
 use super::{
-    commands::speaks_mcp,
+    commands::{speaks_acp, speaks_mcp},
     environment::PageEnvironment,
     page::{Fence, Page},
 };
@@ -43,6 +43,11 @@ pub(super) async fn check_json(environment: &PageEnvironment, page: &Page, fence
                 &environment.adapt(&command_of(server)),
             )
             .await;
+        }
+    } else if let Some(servers) = first["agent_servers"].as_object() {
+        for server in servers.values() {
+            let command = environment.adapt(&command_of(server));
+            speaks_acp(environment, &location, &command).await;
         }
     } else if first.get("wait_online").is_some() || first.get("keep").is_some() {
         let url = environment.url(&format!("/v1/agents/{}/calls", environment.agents[0]));
