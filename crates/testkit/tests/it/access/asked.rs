@@ -168,6 +168,7 @@ async fn ask(fixture: &AccessFixture, row: &Row, names: Names<'_>) -> HubRespons
         Kind::Agora(frame) => agora(fixture, &names.fill(frame)).await,
         Kind::Bridge => bridge(fixture, names.agent).await,
         Kind::Viewer(path) => viewer(fixture, &names.fill(path)).await,
+        Kind::Acp(method) => acp(fixture, &names.fill("/acp/{agent}"), method).await,
     }
 }
 
@@ -281,4 +282,47 @@ async fn viewer(fixture: &AccessFixture, path: &str) -> HubResponse {
             text: status.to_string(),
         },
     }
+}
+
+/// The response to the last of an editor's first requests.
+async fn acp(fixture: &AccessFixture, path: &str, method: &str) -> HubResponse {
+    let mut raw = match Raw::connect_with(fixture.hub.addr(), path, &headers(fixture)).await {
+        Ok(raw) => raw,
+        Err(status) => {
+            return HubResponse {
+                is_refused: matches!(status, 401 | 403),
+                text: status.to_string(),
+            };
+        }
+    };
+    let mut session = Value::Null;
+    for (id, name) in ["initialize", "session/new", "session/prompt"]
+        .iter()
+        .enumerate()
+    {
+        let params = match *name {
+            "initialize" => json!({"protocolVersion": 1}),
+            "session/new" => json!({"cwd": "/", "mcpServers": []}),
+            _ => json!({"sessionId": session, "prompt": [{"type": "text", "text": "x"}]}),
+        };
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": name, "params": params});
+        raw.send(request).await;
+        let response = loop {
+            // Agents may not answer a prompt.
+            let frame = tokio::time::timeout(Duration::from_secs(2), raw.frame()).await;
+            match frame {
+                Ok(frame) if frame["id"] == id => break frame,
+                Ok(_) => {}
+                Err(_) => break Value::Null,
+            }
+        };
+        session = response["result"]["sessionId"].clone();
+        if *name == method {
+            return HubResponse {
+                is_refused: response["error"]["code"] == -32000,
+                text: response.to_string(),
+            };
+        }
+    }
+    unreachable!("{method} is no request of an editor")
 }

@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Bridge,
     /// A handshake.
     Viewer(&'static str),
+    /// The last request of an editor, on a connection to an agent.
+    Acp(&'static str),
 }
 
 /// A row of the table.
@@ -60,7 +62,7 @@ impl Row {
         match self.kind {
             Kind::Http { path, body, .. } => has(path) || has(body),
             Kind::Mcp(_, text) | Kind::Agora(text) | Kind::Viewer(text) => has(text),
-            Kind::Grpc(_) | Kind::Bridge => true,
+            Kind::Grpc(_) | Kind::Bridge | Kind::Acp(_) => true,
         }
     }
 
@@ -69,7 +71,7 @@ impl Row {
         let is_get = match self.kind {
             Kind::Http { method, path, .. } => method == "GET" || path.ends_with("/find"),
             Kind::Mcp(..) | Kind::Agora(_) => true,
-            Kind::Grpc(_) | Kind::Bridge | Kind::Viewer(_) => false,
+            Kind::Grpc(_) | Kind::Bridge | Kind::Viewer(_) | Kind::Acp(_) => false,
         };
         is_get && !self.is_about_something()
     }
@@ -84,6 +86,7 @@ impl fmt::Display for Row {
             Kind::Agora(frame) if frame.contains("register") => f.write_str("Agora `register`"),
             Kind::Agora(_) => f.write_str("Agora `list`"),
             Kind::Bridge => f.write_str("bridge `register`"),
+            Kind::Acp(method) => write!(f, "ACP `{method}`"),
             Kind::Viewer(_) => write!(f, "WebSocket `{}`", self.route().unwrap_or_default()),
         }
     }
@@ -165,6 +168,8 @@ const KINDS: &[Kind] = &[
     Kind::Viewer("/ws/agent-team/{team}"),
     Kind::Viewer("/ws/agent/{agent}"),
     Kind::Agora(r#"{"type": "list"}"#),
+    Kind::Acp("initialize"),
+    Kind::Acp("session/prompt"),
     Kind::Mcp("find_agents", "{}"),
     Kind::Mcp(
         "call_agent",
