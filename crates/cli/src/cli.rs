@@ -56,7 +56,7 @@ enum TopLevelCommand {
     P2p(Box<cmd::p2p::P2p>),
     /// Run an MCP server on standard input and output that offers the hub to models
     Mcp(Box<cmd::mcp::Mcp>),
-    /// Run an ACP agent on standard input and output: an agent or team of the hub, for editors
+    /// Run an ACP agent on standard input and output: an agent of the hub, for editors
     Acp(Box<cmd::acp::Acp>),
     /// Add an A2A server or a libp2p peer to the hub as an agent
     Add(Box<cmd::add::Add>),

@@ -18,6 +18,7 @@ pub const COLUMNS: &[&Column] = &[
     #[cfg(feature = "p2p")]
     &jackfield_p2p::MATRIX,
     &jackfield_openai::MATRIX,
+    &jackfield_acp::MATRIX,
 ];
 
 /// Returns the columns of all protocols that have agents, in the order of the table.

@@ -16,7 +16,7 @@ use crate::{
     exit::{ErrorSubject, ExitKind, WithErrorSubject as _},
 };
 
-/// Run an ACP agent on standard input and output: an agent or team of the hub, for editors.
+/// Run an ACP agent on standard input and output: an agent of the hub, for editors.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Editors start it by their settings. For Zed, in settings.json:\n  \

@@ -20,6 +20,7 @@ mod conversation;
 mod door;
 mod failure;
 mod limits;
+mod matrix;
 mod outbox;
 mod prompt;
 mod question;
@@ -30,7 +31,7 @@ mod translate;
 mod turn;
 mod wire;
 
-pub use self::config::Config;
+pub use self::{config::Config, matrix::MATRIX};
 
 /// Name of the door in logs, error messages and metrics.
 pub const DOOR: &str = "acp";

@@ -35,11 +35,13 @@ pub(crate) async fn run(door: AcpDoor, caller: Caller, mut line: WsConnection) {
     } = session;
     // Prompts must not wait for a socket that nobody reads.
     drop(frames);
-    // A hub that stops leaves the work to its next process, which cancels it unless the editor comes back.
-    if !matches!(leave, WsConnectionEnd::Close(1001, _)) {
-        editor.close().await;
+    // A hub that stops leaves the work to its next process, which cancels it unless somebody reads it.
+    if matches!(leave, WsConnectionEnd::Close(1001, _)) {
+        drop(editor);
+        line.close(leave).await;
+    } else {
+        tokio::join!(editor.close(), line.close(leave));
     }
-    line.close(leave).await;
 }
 
 struct Session {

@@ -4,6 +4,8 @@ mod content;
 mod elicitation;
 mod params;
 mod permission;
+#[cfg(test)]
+mod tests;
 mod update;
 
 use std::borrow::Cow;

@@ -87,4 +87,9 @@ pairs! {
     openai_calls_a2a: OpenAi, A2a;
     openai_calls_team: OpenAi, Team;
     openai_calls_p2p: OpenAi, P2p;
+    acp_calls_agora: Acp, Agora;
+    acp_calls_bridge: Acp, Bridge;
+    acp_calls_a2a: Acp, A2a;
+    acp_calls_team: Acp, Team;
+    acp_calls_p2p: Acp, P2p;
 }

@@ -281,6 +281,7 @@ fn the_readmes_table_of_pairs_is_the_table_in_short() {
             "agora" => "Agora",
             "a2a" => "A2A",
             "openai" => "OpenAI API",
+            "acp" => "ACP",
             other => other,
         };
         let signs = matrix::agents().map(|agent| sign(caller, agent));

@@ -21,6 +21,8 @@ pub(crate) struct UpdateRenderer {
     /// Whether the editor shows notices; otherwise status lines are shown as reasoning.
     has_notices: bool,
     streamed: StreamedText,
+    /// Whether the editor shows some of the answer already.
+    has_said: bool,
     tools: ToolCalls,
     /// Ids of artifacts whose names were shown.
     artifacts: HashSet<String>,
@@ -32,6 +34,7 @@ impl UpdateRenderer {
             files,
             has_notices,
             streamed: StreamedText::default(),
+            has_said: false,
             tools: ToolCalls::new(prefix),
             artifacts: HashSet::new(),
         }
@@ -76,6 +79,7 @@ impl UpdateRenderer {
             ChunkKind::Status => self.status(chunk.text),
             _ => {
                 self.streamed.push(&chunk.text);
+                self.has_said = true;
                 SessionUpdate::message(ContentBlock::text(chunk.text))
             }
         });
@@ -99,9 +103,15 @@ impl UpdateRenderer {
         if is_first && !artifact.append {
             let name = artifact.name.as_deref().filter(|name| !name.is_empty());
             let title = name.map(|name| format!("**{name}**\n\n"));
-            let text = format!("\n\n{}", title.unwrap_or_default());
-            updates.push(SessionUpdate::message(ContentBlock::text(text)));
+            let has_words = !matches!(artifact.parts.first(), Some(Part::File(_)));
+            let is_apart = title.is_some() || has_words;
+            let gap = if is_apart { self.gap() } else { "" };
+            let text = format!("{gap}{}", title.unwrap_or_default());
+            if !text.is_empty() {
+                updates.push(SessionUpdate::message(ContentBlock::text(text)));
+            }
         }
+        self.has_said = true;
         let block = |part: &Part| match part {
             Part::Text(text) => ContentBlock::text(text),
             Part::Data(json) => ContentBlock::text(format!("```json\n{}\n```\n", json.get())),
@@ -110,6 +120,11 @@ impl UpdateRenderer {
         let parts = artifact.parts.iter();
         updates.extend(parts.map(|part| SessionUpdate::message(block(part))));
         updates
+    }
+
+    /// Returns the line breaks before a paragraph of its own.
+    fn gap(&self) -> &'static str {
+        if self.streamed.is_empty() { "" } else { "\n\n" }
     }
 
     /// Shows that a tool call waits for approval. Returns the id of the tool call, too.
@@ -125,8 +140,7 @@ impl UpdateRenderer {
     /// Shows a question as a part of the answer, in a paragraph of its own.
     pub(crate) fn question(&mut self, ask: &Ask) -> Vec<SessionUpdate> {
         let mut updates = self.flush();
-        let gap = if self.streamed.is_empty() { "" } else { "\n\n" };
-        let text = format!("{gap}{}", ask.text);
+        let text = format!("{}{}", self.gap(), ask.text);
         updates.push(SessionUpdate::message(ContentBlock::text(text)));
         updates
     }

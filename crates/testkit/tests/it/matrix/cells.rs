@@ -205,7 +205,7 @@ impl<C: Caller, A: Callee> CellFixture<C, A> {
             Protocol::Agora | Protocol::Bridge | Protocol::Team => FAILURE_CODE,
             Protocol::A2a => "failed",
             Protocol::P2p => "peer_error",
-            Protocol::OpenAi => unreachable!("the protocol has no agents"),
+            Protocol::OpenAi | Protocol::Acp => unreachable!("the protocol has no agents"),
         };
         let is_whole = matches!(self.support, Support::Full(_));
         let code = code(C::PROTOCOL, reason);

@@ -17,6 +17,8 @@ pub(crate) enum Protocol {
     P2p,
     /// OpenAI's API, which only has callers.
     OpenAi,
+    /// Editors, which are callers only.
+    Acp,
 }
 
 impl Protocol {
@@ -29,6 +31,7 @@ impl Protocol {
             Self::Team => "team",
             Self::P2p => "p2p",
             Self::OpenAi => "openai",
+            Self::Acp => "acp",
         }
     }
 

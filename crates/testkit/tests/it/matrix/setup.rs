@@ -48,7 +48,7 @@ pub(crate) async fn hub(topic: Topic, caller: Protocol, callee: Protocol) -> Tes
                 limits.pipe_full = Size::kib(128);
                 limits.pipe_low = Size::kib(64);
                 // Durable calls are read by the store, which may be slow for a while.
-                if !matches!(caller, Protocol::A2a | Protocol::Team) {
+                if !matches!(caller, Protocol::A2a | Protocol::Team | Protocol::Acp) {
                     limits.pipe_stalled = Span::secs(1);
                 }
             }
