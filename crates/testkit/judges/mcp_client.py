@@ -9,10 +9,12 @@ first begins with a handshake, the second skips the handshake if possible.
 
 import asyncio
 import contextlib
+import functools
 import sys
 from importlib.metadata import version
 
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.types import ElicitResult
 
 EDITION = int(version("mcp").split(".")[0])
 LIMIT = 60
@@ -33,15 +35,15 @@ def is_error(result):
 
 
 @contextlib.asynccontextmanager
-async def first_edition(server):
-    """A session of the first edition."""
+async def first_edition(server, user=None):
+    """A session of the first edition. `user` answers questions."""
     if isinstance(server, str):
         from mcp.client.streamable_http import streamable_http_client
 
         transport = streamable_http_client(server)
     else:
         transport = stdio_client(server)
-    async with transport as (read, write, *_), ClientSession(read, write) as session:
+    async with transport as (read, write, *_), ClientSession(read, write, elicitation_callback=user) as session:
         hello = await session.initialize()
         assert hello.serverInfo.name == "jackfield", hello
         assert "find_agents" in hello.instructions, hello
@@ -49,11 +51,11 @@ async def first_edition(server):
 
 
 @contextlib.asynccontextmanager
-async def second_edition(server, mode):
-    """A client of the second edition, with or without a handshake."""
+async def second_edition(server, mode, user=None):
+    """A client of the second edition, with or without a handshake. `user` answers questions."""
     from mcp import Client
 
-    async with Client(server, mode=mode) as client:
+    async with Client(server, mode=mode, elicitation_callback=user) as client:
         assert client.server_info.name == "jackfield", client.server_info
         print(f"speaks {client.protocol_version}")
         yield client
@@ -107,16 +109,43 @@ async def play(session):
         assert "no_such_tool" in str(error), error
 
 
+class User:
+    """A user who answers questions of agents, whichever way the version of the protocol has for asking."""
+
+    def __init__(self, action, content=None):
+        self.action = action
+        self.content = content
+        self.asked = []
+
+    async def __call__(self, context, params):
+        self.asked.append(params.message)
+        return ElicitResult(action=self.action, content=self.content)
+
+
+async def answer_questions(open_session):
+    """The user is asked and not the model: one who answers, and one who does not want to."""
+    for user, words in (
+        (User("accept", {"answer": "the blue one"}), "you said the blue one"),
+        (User("decline"), "you said The user declined to answer."),
+    ):
+        async with asyncio.timeout(LIMIT), open_session(user) as session:
+            said = told(await session.call_tool("call_agent", {"agent": "parrot", "message": "ask"}))
+            assert said["state"] == "completed", said
+            assert said["text"] == words, said
+            assert user.asked == ["The agent parrot asks: which one?"], user.asked
+
+
 async def main(url, program, hub):
     server = StdioServerParameters(command=program, args=["mcp"], env={"JACKFIELD_HUB": hub})
     for way, where in {"HTTP": url, "a process": server}.items():
         if EDITION > 1:
-            sessions = {mode: second_edition(where, mode) for mode in ("auto", "legacy")}
+            sessions = {mode: functools.partial(second_edition, where, mode) for mode in ("auto", "legacy")}
         else:
-            sessions = {"handshake": first_edition(where)}
+            sessions = {"handshake": functools.partial(first_edition, where)}
         for mode, session in sessions.items():
-            async with asyncio.timeout(LIMIT), session as opened:
+            async with asyncio.timeout(LIMIT), session() as opened:
                 await play(opened)
+            await answer_questions(session)
             print(f"mcp {version('mcp')} over {way} ({mode}): content")
 
 

@@ -244,6 +244,18 @@ const ACP_NODE: OutsideJudge = OutsideJudge {
     ..NODE
 };
 
+/// The MCP project's package for tasks, with the project's client.
+const MCP_TASKS_NODE: OutsideJudge = OutsideJudge {
+    name: "MCP tasks in Node",
+    pins: &[
+        ("@modelcontextprotocol/client", "2.4.0"),
+        ("@modelcontextprotocol/ext-tasks", "0.2.2"),
+    ],
+    folder: "mcp-tasks-npm",
+    variable: "JACKFIELD_JUDGE_MCP_TASKS_NODE",
+    ..NODE
+};
+
 /// A gateway for A2A, with which the benchmarks compare the hub; no test needs it.
 pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
     name: "LiteLLM",
@@ -254,7 +266,7 @@ pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
 };
 
 /// All judges.
-pub(crate) const JUDGES: [OutsideJudge; 19] = [
+pub(crate) const JUDGES: [OutsideJudge; 20] = [
     PYTHON,
     NODE,
     A2A_PYTHON_1,
@@ -274,4 +286,5 @@ pub(crate) const JUDGES: [OutsideJudge; 19] = [
     OPENAI_NODE,
     ACP_PYTHON,
     ACP_NODE,
+    MCP_TASKS_NODE,
 ];

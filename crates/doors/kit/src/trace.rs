@@ -1,4 +1,5 @@
-//! The origin of a request according to its headers: the parent call and the caller's trace.
+//! The origin of a request according to its headers: the parent call and the caller's trace, which a protocol may also name in
+//! its messages.
 
 use http::{HeaderMap, HeaderValue};
 use jackfield_core::hub::{Parent, Request};
@@ -19,11 +20,17 @@ pub fn set_origin(request: &mut Request, headers: &HeaderMap) -> Result<(), Fail
         })?;
         request.parent = Parent::Call(parent);
     }
-    // An unreadable trace is dropped: the W3C standard requires a new trace in that case.
     let trace = headers.get("traceparent");
-    let trace = trace.and_then(|value| value.to_str().ok());
-    request.traceparent = trace.filter(|text| is_traceparent(text)).map(str::to_owned);
+    set_trace(request, trace.and_then(|value| value.to_str().ok()));
     Ok(())
+}
+
+/// Sets the trace of `request`. An unreadable trace is dropped, and an earlier one stays: the W3C standard requires a new
+/// trace in that case.
+pub fn set_trace(request: &mut Request, trace: Option<&str>) {
+    if let Some(trace) = trace.filter(|text| is_traceparent(text)) {
+        request.traceparent = Some(trace.to_owned());
+    }
 }
 
 /// Adds the header [`CALL_HEADER`] with the id of the call to a response.

@@ -1,8 +1,11 @@
 //! Failures as tool results: an error result whose text ends with the next step for the model. [`next_step`]
-//! is the door's exhaustive match over all reasons.
+//! is the door's exhaustive match over all reasons. Failures of requests that no model made are errors of the protocol.
 
 use jackfield_model::{Failure, Reason};
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, ContentBlock, ErrorCode},
+};
 
 /// Returns the next step after a failure. Empty if the failure's own text states the step.
 pub(crate) fn next_step(reason: &Reason) -> &'static str {
@@ -33,4 +36,23 @@ pub(crate) fn refused(failure: &Failure) -> CallToolResult {
     let next = next_step(&failure.reason);
     let text = format!("{}: {}. {next}", failure.reason.name(), failure.text);
     CallToolResult::error(vec![ContentBlock::text(text.trim_end())])
+}
+
+/// Converts a [`Failure`] into an error of the protocol, for requests whose mistakes are the client's and not the model's.
+pub(crate) fn protocol_error(failure: &Failure) -> ErrorData {
+    let is_clients = matches!(
+        failure.reason,
+        Reason::Invalid
+            | Reason::Unsupported
+            | Reason::TooLarge
+            | Reason::NotFound
+            | Reason::SessionUnknown
+            | Reason::Conflict
+    );
+    let code = if is_clients {
+        ErrorCode::INVALID_PARAMS
+    } else {
+        ErrorCode::INTERNAL_ERROR
+    };
+    ErrorData::new(code, failure.text.to_string(), None)
 }

@@ -2,8 +2,9 @@
 //! `docs/protocols/mcp.md`, and <https://modelcontextprotocol.io> for the protocol. The crate `rmcp`
 //! implements the protocol.
 //!
-//! The door keeps no state between requests, so a restart of the hub loses no session. The session id only
-//! distinguishes the requests of different clients, for cancelling.
+//! The door keeps no state between requests, so a restart of the hub loses no session. The session id
+//! distinguishes the requests of different clients, for cancelling, and says whether the client can ask its user. What waits,
+//! waits in the core's task; see decision 40.
 
 mod config;
 mod door;
@@ -12,8 +13,11 @@ mod handler;
 mod limits;
 mod outcome;
 mod progress;
+mod questions;
 mod running;
 mod serve;
+mod session;
+mod tasks;
 mod tool_request;
 mod tools;
 mod waiting;

@@ -220,6 +220,11 @@ impl TaskOutcome {
         matches!(self.state, "failed" | "cancelled" | "rejected")
     }
 
+    /// Returns whether the agent is still working.
+    pub(crate) fn is_working(&self) -> bool {
+        self.state == TaskState::Working.name()
+    }
+
     /// Returns whether the task continues or may continue.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.state, "working" | "input_required")

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use axum::{
     body::Body,
     extract::{Request, State},
-    response::Response,
+    response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::Full;
-use jackfield_core::principal::Principal;
+use jackfield_core::{hub::Request as CallRequest, principal::Principal};
 use jackfield_kit::{
     api::{Actor, ActsAsHeader, ApiError, ErrorResponses, header},
-    body, json,
+    body, json, trace,
 };
+use jackfield_model::{AgentId, Failure, Message};
 use rmcp::{
     model::RequestId,
     transport::streamable_http_server::{
@@ -24,9 +25,14 @@ use rmcp::{
     },
 };
 use serde::Deserialize;
-use uuid::Uuid;
 
-use crate::{McpState, door::McpRoute, handler::McpHandler, running::RunningRequest};
+use crate::{
+    DOOR, McpState,
+    door::McpRoute,
+    handler::McpHandler,
+    running::RunningRequest,
+    session::{self, SessionUser, UserAnswer, asks_user},
+};
 
 /// Header with the client's session id.
 const SESSION: &str = "mcp-session-id";
@@ -41,6 +47,17 @@ pub(crate) struct RequestCaller {
     pub(crate) headers: HeaderMap,
     /// Registered before any response, so a following cancel notification finds the request.
     pub(crate) open: Arc<RunningRequest>,
+    /// The client's user, if the client's session lets the door ask in the middle of a request.
+    pub(crate) user: Option<SessionUser>,
+}
+
+impl RequestCaller {
+    /// Builds a [`CallRequest`] to an agent. The parent and the trace are those of the headers.
+    pub(crate) fn request(&self, agent: AgentId, message: Message) -> Result<CallRequest, Failure> {
+        let mut request = CallRequest::new(self.principal.clone(), DOOR, agent, message);
+        trace::set_origin(&mut request, &self.headers)?;
+        Ok(request)
+    }
 }
 
 /// Fields of a message that the door reads itself.
@@ -109,24 +126,44 @@ pub(crate) async fn post(
     // `rmcp` refuses unreadable messages.
     let glance: MessageHead = serde_json::from_slice(&text).unwrap_or_default();
     let session = header(&parts.headers, SESSION)?.map(str::to_owned);
+    if glance.method.is_empty()
+        && let Some(answer) = UserAnswer::read(&text)
+    {
+        let open = door.cancels.open(&principal, None, None);
+        let asker = RequestCaller {
+            principal,
+            headers: parts.headers,
+            open: Arc::new(open),
+            user: None,
+        };
+        answer.pass_on(&door.mcp.hub, &asker).await?;
+        return Ok(StatusCode::ACCEPTED.into_response());
+    }
     if glance.method == "notifications/cancelled" {
         cancel(&door, &principal, session.as_deref(), &text);
     }
+    let asks_user = glance.method == "tools/call" && session.as_deref().is_some_and(asks_user);
+    let (user, questions) = asks_user.then(SessionUser::channel).unzip();
     let open = door.cancels.open(&principal, session.as_deref(), glance.id);
     parts.extensions.insert(RequestCaller {
         principal,
         headers: parts.headers.clone(),
         open: Arc::new(open),
+        user,
     });
+    let is_greeting = glance.method == "initialize";
+    let name = is_greeting.then(|| session::name(&text));
     let request = Request::from_parts(parts, Full::new(text));
     let mut response = door.service.handle(request).await;
-    if glance.method == "initialize"
-        && response.status().is_success()
-        && let Ok(name) = HeaderValue::from_str(&Uuid::new_v4().to_string())
+    if let Some(name) = name.filter(|_| response.status().is_success())
+        && let Ok(name) = HeaderValue::from_str(&name)
     {
         response.headers_mut().insert(SESSION, name);
     }
-    Ok(response.map(Body::new))
+    Ok(match questions {
+        Some(questions) => response.map(|body| session::with_questions(body, questions)),
+        None => response.map(Body::new),
+    })
 }
 
 fn cancel(door: &McpRoute, principal: &Principal, session: Option<&str>, text: &Bytes) {

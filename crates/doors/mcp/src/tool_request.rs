@@ -1,10 +1,11 @@
 //! Tool request of an MCP client: the caller, the hub, and progress notifications.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use jackfield_core::{
     hub::{Hub, Request},
     principal::Principal,
+    task::Task,
 };
 use jackfield_kit::{
     api::{invalid, lifetime::RequestLifetime},
@@ -12,16 +13,22 @@ use jackfield_kit::{
     trace,
 };
 use jackfield_model::{AgentId, Failure, Message, Reason, TaskId};
-use rmcp::{RoleServer, model::JsonObject, service::RequestContext};
+use rmcp::{
+    RoleServer,
+    model::{ClientCapabilities, JsonObject, ProtocolVersion},
+    service::RequestContext,
+};
 use serde::de::DeserializeOwned;
 
-use crate::{DOOR, McpState, progress::ProgressReporter, serve::RequestCaller};
+use crate::{McpState, progress::ProgressReporter, serve::RequestCaller};
 
 /// Tool request of an MCP client.
 #[derive(Debug)]
 pub(crate) struct ToolRequest<'a> {
     pub(crate) mcp: &'a McpState,
     pub(crate) asker: &'a RequestCaller,
+    /// Task that an earlier request of the client began, if the door answered that request with questions.
+    pub(crate) resumed: Option<Arc<Task>>,
     context: &'a RequestContext<RoleServer>,
     /// Task that the request started or waits for. Cancelling the request cancels the task.
     task: OnceLock<TaskId>,
@@ -36,6 +43,7 @@ impl<'a> ToolRequest<'a> {
         Self {
             mcp,
             asker,
+            resumed: None,
             context,
             task: OnceLock::new(),
         }
@@ -70,12 +78,39 @@ impl<'a> ToolRequest<'a> {
         ProgressReporter::new(self.context.peer.clone(), token, task)
     }
 
+    /// Returns whether the client takes a task in place of a result.
+    pub(crate) fn takes_tasks(&self) -> bool {
+        self.context
+            .client_capabilities()
+            .is_some_and(|it| it.supports_tasks())
+    }
+
+    /// Returns whether the client asks its user, and repeats the request with the answers: from version 2026-07-28 on.
+    /// Every request says so itself.
+    pub(crate) fn takes_questions(&self) -> bool {
+        let capabilities = self.context.client_capabilities();
+        is_modern(self.context) && capabilities.is_some_and(|it| takes_forms(&it))
+    }
+
     /// Builds a [`Request`] to an agent on behalf of the caller. The parent is the call named in the headers.
+    /// The trace is that of the message, else that of the headers.
     pub(crate) fn request(&self, agent: AgentId, message: Message) -> Result<Request, Failure> {
-        let mut request = Request::new(self.principal().clone(), DOOR, agent, message);
-        trace::set_origin(&mut request, &self.asker.headers)?;
+        let mut request = self.asker.request(agent, message)?;
+        trace::set_trace(&mut request, self.context.meta.get_traceparent());
         Ok(request)
     }
+}
+
+/// Returns whether the request has version 2026-07-28 or later, in which every request stands for itself.
+pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// Returns whether the client shows forms to its user. An empty capability means forms.
+pub(crate) fn takes_forms(capabilities: &ClientCapabilities) -> bool {
+    let elicitation = capabilities.elicitation.as_ref();
+    elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none())
 }
 
 /// Reads the arguments of a tool. A failure names the wrong argument.
@@ -89,6 +124,19 @@ pub(crate) fn arguments<T: DeserializeOwned>(given: Option<JsonObject>) -> Resul
             "" => format!("the arguments are wrong: {error}"),
             field => format!("argument {field:?}: {error}"),
         })
+    })
+}
+
+/// Finds a task of the caller by its id.
+pub(crate) async fn find_task(
+    hub: &Hub,
+    principal: &Principal,
+    id: &str,
+) -> Result<Arc<Task>, Failure> {
+    let found = hub.tasks().find(principal, task_id(id)?).await;
+    found.map_err(|failure| match failure.reason {
+        Reason::NotFound => no_such_task(),
+        _ => failure,
     })
 }
 

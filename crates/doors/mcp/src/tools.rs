@@ -9,7 +9,7 @@ mod task;
 use std::{sync::LazyLock, time::Duration};
 
 use jackfield_model::Failure;
-use rmcp::model::{CallToolResult, JsonObject, Tool};
+use rmcp::model::{CallToolResponse, JsonObject, Tool};
 
 use crate::{limits::WAIT, tool_request::ToolRequest};
 
@@ -44,12 +44,14 @@ impl ToolName {
         self,
         asked: &ToolRequest<'_>,
         arguments: Option<JsonObject>,
-    ) -> Result<CallToolResult, Failure> {
+    ) -> Result<CallToolResponse, Failure> {
         match self {
-            Self::Find => find::run(asked, arguments),
+            Self::Find => find::run(asked, arguments).map(CallToolResponse::from),
             Self::Call => call::run(asked, arguments).await,
             Self::Task => task::run(asked, arguments).await,
-            Self::Cancel => cancel::run(asked, arguments).await,
+            Self::Cancel => cancel::run(asked, arguments)
+                .await
+                .map(CallToolResponse::from),
         }
     }
 }

@@ -10,15 +10,16 @@ use jackfield_core::{
 };
 use jackfield_kit::api::store_failure;
 use jackfield_model::{
-    Ask, AskKind, Chunk, ChunkKind, Done, End, Event, Failure, File, Reason, StreamedText,
-    Transcript,
+    Ask, Chunk, ChunkKind, Done, End, Event, Failure, File, Reason, StreamedText, Transcript,
 };
+use rmcp::model::{CallToolResponse, InputRequiredResult};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
     limits::RESULT,
-    outcome::{ArtifactView, FileView, cut},
+    outcome::{ArtifactView, FileView, TaskOutcome, cut},
     progress::ProgressReporter,
+    questions::{self, open_asks},
     tool_request::ToolRequest,
 };
 
@@ -87,25 +88,39 @@ pub(crate) async fn wait(
         }
     };
     progress.flush().await;
+    let stop = match stop {
+        // The client's user may still answer; the model may, too.
+        WaitEnd::Late if hearing.has_asked_user => hearing.open_ask().map_or(stop, WaitEnd::Asked),
+        stop => stop,
+    };
     Ok(hearing.into_output(stop))
 }
 
-/// Returns the first question that the caller may answer. Approvals belong to the agent's owner, who may be
-/// the same person but not the same model. Approvals are included only if the owner lets callers approve.
-pub(crate) fn open_ask(asked: &ToolRequest<'_>, task: &Task) -> Option<Ask> {
-    let call = task.call()?;
-    let approves = || {
-        let entry = asked
-            .hub()
-            .agents()
-            .find(asked.principal(), call.target.as_str());
-        entry.is_ok_and(|entry| entry.settings().approvals_to_caller)
-    };
-    let mut asks = call.open_asks(asked.principal()).into_iter();
-    asks.find(|ask| match ask.kind {
-        AskKind::Input => true,
-        AskKind::Approval => approves(),
-    })
+/// Waits like [`wait`], and makes the response of the tool. If the turn stops with questions that the client asks its user,
+/// these are the response, and the client repeats the request with the answers.
+pub(crate) async fn wait_and_respond(
+    asked: &ToolRequest<'_>,
+    task: &Arc<Task>,
+    after: Option<Cursor>,
+    patience: Duration,
+    progress: ProgressReporter,
+) -> Result<CallToolResponse, Failure> {
+    let heard = wait(asked, task, after, patience, progress).await?;
+    let is_paused = matches!(heard.stop, WaitEnd::Asked(_) | WaitEnd::Ended);
+    if is_paused && asked.takes_questions() {
+        let open = questions::open(asked.hub(), asked.principal(), task, &heard.text);
+        if !open.is_empty() {
+            task.outlive_readers();
+            let requests = questions::requests(task.record().agent.as_str(), &open);
+            let state = task.id.to_string();
+            return Ok(InputRequiredResult::new(Some(requests), Some(state)).into());
+        }
+    }
+    let outcome = TaskOutcome::new(&task.record(), heard);
+    if outcome.is_open() {
+        task.outlive_readers();
+    }
+    Ok(outcome.into_result().into())
 }
 
 struct TurnReader<'a> {
@@ -114,6 +129,8 @@ struct TurnReader<'a> {
     /// Position up to which the client has the output.
     known: u64,
     room: usize,
+    /// Whether the client's user was asked a question.
+    has_asked_user: bool,
     /// Complete text of the turn, including text that the client has already.
     streamed: StreamedText,
     /// Artifacts of the turn. The text of the [`Transcript`] stays empty.
@@ -132,6 +149,7 @@ impl<'a> TurnReader<'a> {
             task,
             known: cursor.pos,
             room: RESULT,
+            has_asked_user: false,
             streamed: StreamedText::default(),
             artifacts: Transcript::new(asked.hub().limits().message.0),
             heard: TurnOutput {
@@ -184,11 +202,10 @@ impl<'a> TurnReader<'a> {
             LogItem::Event(Event::Artifact(artifact)) if is_new => {
                 self.heard.is_short |= self.artifacts.add_artifact(artifact).is_err();
             }
-            LogItem::Event(Event::Ask(_)) => {
-                // An answered question is only history.
-                if let Some(ask) = open_ask(self.asked, self.task) {
+            LogItem::Event(Event::Ask(ask)) => {
+                if let Some(stop) = self.ask(&ask.id) {
                     self.go_to(next);
-                    return Some(WaitEnd::Asked(ask));
+                    return Some(stop);
                 }
             }
             LogItem::Event(Event::Artifact(_)) | LogItem::Answer(..) => {}
@@ -199,6 +216,24 @@ impl<'a> TurnReader<'a> {
         }
         self.go_to(next);
         None
+    }
+
+    /// Stops the wait at an open question, unless the client's user is asked meanwhile. An answered question is only history.
+    fn ask(&mut self, id: &str) -> Option<WaitEnd> {
+        let Some(user) = &self.asked.asker.user else {
+            return self.open_ask().map(WaitEnd::Asked);
+        };
+        let mut open = open_asks(self.asked.hub(), self.asked.principal(), self.task);
+        let ask = open.find(|ask| ask.id == id)?;
+        if user.ask(&self.task.record(), &ask) {
+            self.has_asked_user = true;
+            return None;
+        }
+        Some(WaitEnd::Asked(ask))
+    }
+
+    fn open_ask(&self) -> Option<Ask> {
+        open_asks(self.asked.hub(), self.asked.principal(), self.task).next()
     }
 
     fn go_to(&mut self, next: Cursor) {

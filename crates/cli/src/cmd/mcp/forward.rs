@@ -160,8 +160,11 @@ impl McpForwarder {
         mut told: RequestState,
         cancelled: Option<ForwardedRequest>,
     ) {
+        if message.is_response() {
+            // The client hears nothing of the hub's answer to its answer.
+            drop(self.send(&message).await);
+        }
         if message.method().is_none() {
-            // A response of the client; the hub sends no requests.
             return;
         }
         let token = format!(

@@ -47,10 +47,17 @@ impl RpcMessage {
         self.0["method"].as_str()
     }
 
+    /// Returns whether the message is a response to a request of the hub.
+    pub(super) fn is_response(&self) -> bool {
+        let has = |key: &str| self.0.get(key).is_some();
+        self.method().is_none() && has("id") && (has("result") || has("error"))
+    }
+
     /// Returns the target of the request, such as the name of a tool.
     pub(super) fn name(&self) -> Option<&str> {
         let params = &self.0["params"];
-        params["name"].as_str().or_else(|| params["uri"].as_str())
+        let names = ["name", "uri", "taskId"].iter();
+        names.filter_map(|key| params[*key].as_str()).next()
     }
 
     /// Returns the protocol version in the message itself.
@@ -112,6 +119,9 @@ mod tests {
         assert_eq!((cancel.id(), cancel.cancels()), (None, Some(&json!("a"))));
         let answer = read(r#"{"id": 1, "result": {}}"#);
         assert_eq!((answer.id(), answer.method()), (None, None));
+        assert!(answer.is_response() && !request.is_response() && !cancel.is_response());
+        let polled = read(r#"{"id": 1, "method": "tasks/get", "params": {"taskId": "t"}}"#);
+        assert_eq!(polled.name(), Some("t"));
         for (line, code) in [("{", -32700), ("[]", -32600), ("5", -32600)] {
             let error = RpcMessage::read(line).unwrap_err();
             assert_eq!(error["error"]["code"], code, "{line}");

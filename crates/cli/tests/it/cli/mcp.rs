@@ -16,7 +16,7 @@ use crate::cli::serve::Served;
 use crate::run::Cli;
 
 /// The program, with a test client at its pipes.
-struct Mcp {
+pub(crate) struct Mcp {
     child: Child,
     stdin: ChildStdin,
     out: Lines<BufReader<ChildStdout>>,
@@ -24,7 +24,11 @@ struct Mcp {
 
 impl Mcp {
     fn start(cli: &Cli, environment: &[(&str, &str)]) -> Self {
-        let mut command = cli.command(&["mcp"]);
+        Self::start_with(cli, &["mcp"], environment)
+    }
+
+    pub(crate) fn start_with(cli: &Cli, args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = cli.command(args);
         command.envs(environment.iter().copied());
         let mut child = command.stdin(Stdio::piped()).spawn().expect("it runs");
         let out = child.stdout.take().expect("it is piped");
@@ -36,8 +40,17 @@ impl Mcp {
     }
 
     /// Starts the program and initialises the session.
-    async fn greeted(cli: &Cli, environment: &[(&str, &str)]) -> Self {
-        let mut mcp = Self::start(cli, environment);
+    pub(crate) async fn greeted(cli: &Cli, environment: &[(&str, &str)]) -> Self {
+        Self::greeted_with(cli, &["mcp"], environment).await
+    }
+
+    /// The same, with these arguments.
+    pub(crate) async fn greeted_with(
+        cli: &Cli,
+        args: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
+        let mut mcp = Self::start_with(cli, args, environment);
         let client = json!({"name": "t", "version": "0"});
         let hello =
             json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
@@ -62,14 +75,26 @@ impl Mcp {
         written.expect("it reads");
     }
 
-    async fn request(&mut self, id: u32, method: &str, params: Value) {
+    pub(crate) async fn request(&mut self, id: u32, method: &str, params: Value) {
         self.write_message(
             &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
         )
         .await;
     }
 
-    async fn tool(&mut self, id: u32, name: &str, arguments: Value) {
+    /// Sends a request of version 2026-07-28, as a client that takes tasks.
+    pub(crate) async fn modern(&mut self, id: u32, method: &str, mut params: Value) {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"},
+            "io.modelcontextprotocol/clientCapabilities": {
+                "extensions": {"io.modelcontextprotocol/tasks": {}},
+            },
+        });
+        self.request(id, method, params).await;
+    }
+
+    pub(crate) async fn tool(&mut self, id: u32, name: &str, arguments: Value) {
         self.request(
             id,
             "tools/call",
@@ -88,14 +113,14 @@ impl Mcp {
     }
 
     /// Returns the result of a tool call.
-    async fn result(&mut self, id: u32) -> Value {
+    pub(crate) async fn result(&mut self, id: u32) -> Value {
         let answer = self.next().await;
         assert_eq!(answer["id"], id, "{answer}");
         answer["result"].clone()
     }
 
     /// Closes standard input; no further output may follow.
-    async fn end(mut self) -> i32 {
+    pub(crate) async fn end(mut self) -> i32 {
         drop(self.stdin);
         let line = timeout(SOON, self.out.next_line()).await;
         assert_eq!(line.expect("in time").expect("text"), None);
@@ -289,6 +314,41 @@ async fn a_hub_that_is_killed_costs_one_answer_and_is_found_again() {
 }
 
 #[tokio::test]
+async fn a_task_and_its_result_survive_a_hub_that_is_killed() {
+    let cli = Cli::at("").with_any_peer_port();
+    let served = Served::start(cli, &[]).await;
+    let mut ada = served.agora("ada").await;
+    let mut mcp = Mcp::start(&served.cli, &[]);
+    let arguments = json!({"agent": "ada", "message": "hi"});
+    let call = json!({"name": "call_agent", "arguments": arguments});
+    mcp.modern(1, "tools/call", call).await;
+    let created = mcp.result(1).await;
+    assert_eq!(created["resultType"], "task", "{created}");
+    let task = json!({"taskId": created["taskId"]});
+    mcp.modern(2, "tasks/get", task.clone()).await;
+    assert_eq!(mcp.result(2).await["status"], "working");
+    answer(&mut ada, "hello").await;
+    let mut id = 2;
+    let mut ended = Value::Null;
+    while ended["status"] != "completed" {
+        id += 1;
+        mcp.modern(id, "tasks/get", task.clone()).await;
+        ended = mcp.result(id).await;
+    }
+    served.process.signal(Signal::KILL);
+    served.process.end().await;
+    let listen = served.addr.to_string();
+    let args = ["serve", "--listen", &listen, "--data-dir", "data"];
+    let process = served.cli.start(&args);
+    let _served = Served::of(process, served.cli).await;
+    mcp.modern(id + 1, "tasks/get", task).await;
+    let found = mcp.result(id + 1).await;
+    assert_eq!(found["status"], "completed", "{found}");
+    assert_eq!(found["result"]["structuredContent"]["text"], "hello");
+    assert_eq!(mcp.end().await, 0);
+}
+
+#[tokio::test]
 async fn a_hub_that_is_not_there_is_named() {
     let cli = Cli::at("http://127.0.0.1:1");
     let mut mcp = Mcp::start(&cli, &[]);
@@ -385,6 +445,61 @@ async fn run_judge(variable: &str) {
         command.arg(hub.url("")).current_dir(cli.home());
         command
     })
+    .await;
+}
+
+/// An Agora agent that does the same as [`play`].
+async fn play_agora(mut agent: Raw) {
+    loop {
+        let frame = agent.frame().await;
+        let payload = &frame["payload"];
+        let question = payload["body"]["question"].as_str();
+        let said = payload["body"]["content"].as_str().or(question);
+        let payload = match (frame["type"].as_str(), said) {
+            (Some("message"), Some("ask")) => {
+                json!({"input_required": {"id": "q", "text": "which one?"}})
+            }
+            (Some("message"), Some(text)) if text != "sleep" => {
+                json!({"body": {"answer": format!("you said {text}")}})
+            }
+            _ => continue,
+        };
+        let reply = json!({"type": "reply", "to": frame["from"], "payload": payload});
+        agent.send(reply).await;
+    }
+}
+
+#[tokio::test]
+async fn the_protocols_package_for_tasks_calls_agents_of_every_kind() {
+    let (hub, far) = (
+        TestHub::start_with(|config| config.allow_private_outbound = true).await,
+        TestHub::start().await,
+    );
+    let mut playing = JoinSet::new();
+    playing.spawn(play_agora(hub.agora("ada").await));
+    for hub in [&hub, &far] {
+        let agent = hub.bridge_with("parrot", &["input"]).await;
+        playing.spawn(play(agent));
+    }
+    let members = json!([{"name": "lead", "agent": "parrot"}]);
+    let team = json!({"id": "flock", "coordinator": "lead", "members": members});
+    let remote = json!({"id": "far", "url": far.url("/a2a/agents/parrot")});
+    for (path, body) in [("/v1/teams", team), ("/v1/remotes", remote)] {
+        let (status, answer) = hub.web().post(path, body).await;
+        assert_eq!(status, 201, "{answer}");
+    }
+    judge(
+        "JACKFIELD_JUDGE_MCP_TASKS_NODE",
+        "mcp_tasks.cjs",
+        |modules, script| {
+            let mut command = std::process::Command::new("node");
+            command.env("NODE_PATH", modules).arg(script);
+            command
+                .arg(hub.url("/mcp"))
+                .args(["ada", "parrot", "flock", "far"]);
+            command
+        },
+    )
     .await;
 }
 

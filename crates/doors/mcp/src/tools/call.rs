@@ -1,15 +1,15 @@
 //! `call_agent`: calls an agent and waits for the answer. The call is durable: after the waiting time the
 //! call continues, and the client has the task id. If the client disconnects before receiving the id, the
-//! call is cancelled soon.
+//! call is cancelled soon. A client that takes tasks gets one at once.
 
 use jackfield_kit::{api::invalid, similar::with_suggestions};
 use jackfield_model::{AgentId, Failure, Json, Message, Part, SessionId};
-use rmcp::model::{CallToolResult, JsonObject};
+use rmcp::model::{CallToolResponse, CreateTaskResult, JsonObject};
 use serde::Deserialize;
 
 use super::wait_time;
 use crate::{
-    outcome::TaskOutcome,
+    tasks,
     tool_request::{ToolRequest, arguments},
     waiting,
 };
@@ -27,8 +27,13 @@ struct CallArguments {
 pub(super) async fn run(
     asked: &ToolRequest<'_>,
     given: Option<JsonObject>,
-) -> Result<CallToolResult, Failure> {
+) -> Result<CallToolResponse, Failure> {
     let mut given: CallArguments = arguments(given)?;
+    let patience = wait_time(given.wait_seconds);
+    if let Some(task) = &asked.resumed {
+        let progress = asked.progress(task.id);
+        return waiting::wait_and_respond(asked, task, None, patience, progress).await;
+    }
     let message = given.message()?;
     let named = |failure| with_suggestions(failure, &given.agent, asked.hub(), asked.principal());
     let agent =
@@ -38,17 +43,16 @@ pub(super) async fn run(
     request.unread = Some(asked.hub().limits().unread.0);
     let task = asked.hub().tasks().start(request).await.map_err(named)?;
     asked.set_task(task.id);
+    if asked.takes_tasks() {
+        // The client polls when it likes.
+        task.outlive_readers();
+        return Ok(CreateTaskResult::new(tasks::summary(&task.record(), asked.hub())).into());
+    }
     let mut progress = asked.progress(task.id);
     progress
         .notify(format!("{} has it, task {}", given.agent, task.id))
         .await;
-    let patience = wait_time(given.wait_seconds);
-    let heard = waiting::wait(asked, &task, None, patience, progress).await?;
-    let outcome = TaskOutcome::new(&task.record(), heard);
-    if outcome.is_open() {
-        task.outlive_readers();
-    }
-    Ok(outcome.into_result())
+    waiting::wait_and_respond(asked, &task, None, patience, progress).await
 }
 
 impl CallArguments {

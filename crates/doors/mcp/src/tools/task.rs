@@ -8,14 +8,14 @@ use jackfield_core::{
 };
 use jackfield_kit::api::invalid;
 use jackfield_model::{Answer, Ask, AskKind, Failure, Message, Reason};
-use rmcp::model::{CallToolResult, JsonObject};
+use rmcp::model::{CallToolResponse, JsonObject};
 use serde::Deserialize;
 
 use super::wait_time;
 use crate::{
-    outcome::TaskOutcome,
-    tool_request::{ToolRequest, arguments, no_such_task, task_id},
-    waiting::{self, open_ask},
+    questions::open_asks,
+    tool_request::{ToolRequest, arguments, find_task},
+    waiting,
 };
 
 #[derive(Debug, Deserialize)]
@@ -31,15 +31,20 @@ struct TaskArguments {
 pub(super) async fn run(
     asked: &ToolRequest<'_>,
     given: Option<JsonObject>,
-) -> Result<CallToolResult, Failure> {
+) -> Result<CallToolResponse, Failure> {
     let given: TaskArguments = arguments(given)?;
+    let patience = wait_time(given.wait_seconds);
+    if let Some(task) = &asked.resumed {
+        let progress = asked.progress(task.id);
+        return waiting::wait_and_respond(asked, task, None, patience, progress).await;
+    }
     let mut after = given.after()?;
-    let mut task = find(asked, &given.task).await?;
+    let mut task = find_task(asked.hub(), asked.principal(), &given.task).await?;
     asked.set_task(task.id);
     // A caller that knows the id may return later.
     task.outlive_readers();
     if given.answer.is_some() || given.approve.is_some() {
-        match open_ask(asked, &task) {
+        match open_asks(asked.hub(), asked.principal(), &task).next() {
             Some(ask) => {
                 // The client has received all output before the question.
                 after.get_or_insert(task.snapshot().1);
@@ -51,18 +56,8 @@ pub(super) async fn run(
             }
         }
     }
-    let patience = wait_time(given.wait_seconds);
     let progress = asked.progress(task.id);
-    let heard = waiting::wait(asked, &task, after, patience, progress).await?;
-    Ok(TaskOutcome::new(&task.record(), heard).into_result())
-}
-
-async fn find(asked: &ToolRequest<'_>, id: &str) -> Result<Arc<Task>, Failure> {
-    let found = asked.hub().tasks().find(asked.principal(), task_id(id)?);
-    found.await.map_err(|failure| match failure.reason {
-        Reason::NotFound => no_such_task(),
-        _ => failure,
-    })
+    waiting::wait_and_respond(asked, &task, after, patience, progress).await
 }
 
 impl TaskArguments {

@@ -1,22 +1,10 @@
 //! Agents that ask back, and clients that answer.
 
 use jackfield_core::{agent::Settings, principal::Principal};
-use jackfield_model::{AgentId, Ask, AskKind, Done, DoneState, End, Event};
+use jackfield_model::{AgentId, AskKind, Done, DoneState, End, Event};
 use serde_json::json;
 
-use crate::harness::{McpHub, words};
-
-fn ask(id: &str, kind: AskKind, text: &str) -> Ask {
-    Ask {
-        id: id.to_owned(),
-        kind,
-        text: text.to_owned(),
-        tool_name: Some("rm".to_owned()),
-        tool_call_id: None,
-        arguments: None,
-        schema: None,
-    }
-}
+use crate::harness::{McpHub, ask, words};
 
 #[tokio::test]
 async fn a_question_ends_the_wait_and_its_answer_goes_on() {

@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use jackfield_core::{agent::Profile, limits::Limits, principal::Principal, task::Task};
 pub(crate) use jackfield_kit::testing::{Scripted, soon};
 use jackfield_kit::testing::{SseReader, TestHub, TestSettings};
-use jackfield_model::{Skill, TaskId};
+use jackfield_model::{Ask, AskKind, Skill, TaskId};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 
@@ -133,4 +133,76 @@ pub(crate) fn words(result: &Value) -> String {
     let blocks = result["content"].as_array().unwrap().iter();
     let texts: Vec<_> = blocks.filter_map(|block| block["text"].as_str()).collect();
     texts.join("\n")
+}
+
+/// A question of an agent.
+pub(crate) fn ask(id: &str, kind: AskKind, text: &str) -> Ask {
+    Ask {
+        id: id.to_owned(),
+        kind,
+        text: text.to_owned(),
+        tool_name: Some("rm".to_owned()),
+        tool_call_id: None,
+        arguments: None,
+        schema: None,
+    }
+}
+
+/// A client of version 2026-07-28, which says in each request what it can do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Modern {
+    /// Takes a task in place of a result.
+    pub(crate) tasks: bool,
+    /// Shows forms to its user.
+    pub(crate) forms: bool,
+}
+
+impl Modern {
+    fn capabilities(self) -> Value {
+        let mut capabilities = json!({});
+        if self.tasks {
+            capabilities["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
+        }
+        if self.forms {
+            capabilities["elicitation"] = json!({"form": {}});
+        }
+        capabilities
+    }
+}
+
+impl McpHub {
+    /// The response to a request of version 2026-07-28.
+    pub(crate) async fn modern(&self, client: Modern, method: &str, params: Value) -> Value {
+        let request = self.modern_request(client, method, params);
+        last(request.send().await.unwrap()).await
+    }
+
+    /// The same, by the holder of a token.
+    pub(crate) async fn modern_as(
+        &self,
+        token: &str,
+        client: Modern,
+        method: &str,
+        params: Value,
+    ) -> Value {
+        let request = self.modern_request(client, method, params);
+        last(request.bearer_auth(token).send().await.unwrap()).await
+    }
+
+    fn modern_request(&self, client: Modern, method: &str, mut params: Value) -> RequestBuilder {
+        let name = ["name", "taskId"].map(|key| params[key].as_str().map(str::to_owned));
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"},
+            "io.modelcontextprotocol/clientCapabilities": client.capabilities(),
+        });
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let mut request = self.post(&message);
+        request = request.header("mcp-protocol-version", "2026-07-28");
+        request = request.header("mcp-method", method);
+        match name.into_iter().flatten().next() {
+            Some(name) => request.header("mcp-name", name),
+            None => request,
+        }
+    }
 }

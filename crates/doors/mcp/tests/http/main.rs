@@ -4,8 +4,10 @@
 
 mod asks;
 mod cancels;
+mod elicitation;
 mod handshake;
 mod harness;
 mod origins;
 mod refusals;
 mod results;
+mod tasks;
