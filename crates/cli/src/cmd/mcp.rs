@@ -2,6 +2,7 @@
 //! from standard input to the hub, and from the hub to standard output. Nothing else is ever written to
 //! standard output.
 
+mod files;
 mod forward;
 mod message;
 
@@ -12,7 +13,7 @@ use clap::Args;
 use http::{HeaderMap, HeaderValue};
 use jackfield_model::{AgentId, CallId};
 
-use self::forward::McpForwarder;
+use self::{files::AnswerFolder, forward::McpForwarder};
 use crate::{
     client::Client,
     exit::{CliError, ExitKind},
@@ -23,7 +24,9 @@ use crate::{
 #[command(
     after_long_help = "To use it from an MCP client such as Claude Code:\n  \
                        claude mcp add jackfield -- jackfield mcp\n\n\
-                       It ends when its standard input closes, and reconnects to a hub that is restarted."
+                       It ends when its standard input closes, and reconnects to a hub that is restarted.\n\n\
+                       With --files, the tools call_agent and task have the argument files. The files of a task are \
+                       written to DIR/TASK; existing files are never replaced."
 )]
 pub(crate) struct Mcp {
     /// Make calls on behalf of this call, with its deadline and its cancellation
@@ -50,6 +53,9 @@ pub(crate) struct Mcp {
         hide_env_values = true
     )]
     agent: Option<String>,
+    /// Let the model ask for the files of an answer, and write them below this folder
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
     #[command(flatten)]
     client: Client,
 }
@@ -57,8 +63,13 @@ pub(crate) struct Mcp {
 impl Mcp {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let headers = self.headers()?;
+        let flags = self.client.flags();
+        let files = self.files.as_deref();
+        let files = files
+            .map(|dir| AnswerFolder::open(dir, flags))
+            .transpose()?;
         let hub = self.client.connect().await?;
-        McpForwarder::new(hub, headers, self.call_file)
+        McpForwarder::new(hub, headers, self.call_file, files)
             .run(tokio::io::stdin(), tokio::io::stdout())
             .await
             .context("standard input cannot be read")?;

@@ -35,30 +35,36 @@ pub(crate) struct FileDownload<'a> {
 impl FileDownload<'_> {
     /// Runs the download until its end or ctrl-c, and returns the exit [`ExitKind`].
     pub(crate) async fn run(&self) -> Result<ExitKind> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            done = self.deliver() => done.map(|_| ExitKind::Ok),
+            _ = interrupt.recv() => {
+                self.tell.clear();
+                output::print_message(&format!("interrupted; resume with: {}", self.command("")));
+                Ok(ExitKind::Interrupted)
+            }
+        }
+    }
+
+    /// Runs the download until its end, and returns the files, including those saved before. If the future is dropped, the
+    /// download can be resumed.
+    pub(crate) async fn deliver(&self) -> Result<Unpacked> {
         let orders = UnfinishedDownloads::open()?;
         self.tell.set_transfer(&self.order.offer.transfer_id);
         // Store the order first, so that every interruption can be resumed.
         orders
             .store(&self.order)
             .context("cannot store the record of the download")?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let done = tokio::select! {
-            done = self.fetch(&orders) => done,
-            _ = interrupt.recv() => {
-                self.tell.clear();
-                output::print_message(&format!("interrupted; resume with: {}", self.command("")));
-                return Ok(ExitKind::Interrupted);
-            }
-        };
+        let done = self.fetch(&orders).await;
         self.tell.clear();
         let forgotten = match done {
-            DownloadResult::Unpacked => orders.complete(&self.order),
+            DownloadResult::Unpacked(_) => orders.complete(&self.order),
             DownloadResult::Never(_) => orders.remove(&self.order.offer.transfer_id),
             DownloadResult::Later(_) => Ok(()),
         };
         forgotten.context("cannot remove the record of the download")?;
         match done {
-            DownloadResult::Unpacked => Ok(ExitKind::Ok),
+            DownloadResult::Unpacked(unpacked) => Ok(unpacked),
             DownloadResult::Later(stop) | DownloadResult::Never(stop) => {
                 Err(stop.fill_in("AGENT", &self.order.agent).into())
             }
@@ -96,7 +102,7 @@ impl FileDownload<'_> {
                 unpacked.files.extend(also.cloned().collect::<Vec<_>>());
                 unpacked.bytes += self.saved.bytes;
                 self.tell.done(&unpacked, out);
-                DownloadResult::Unpacked
+                DownloadResult::Unpacked(unpacked)
             }
             Err(error @ (UnpackError::InTheWay { .. } | UnpackError::Folder(_))) => {
                 // Keep the archive, to avoid a second download.
@@ -139,7 +145,8 @@ impl FileDownload<'_> {
 
 /// Result of a download.
 enum DownloadResult {
-    Unpacked,
+    /// The files are in the folder.
+    Unpacked(Unpacked),
     /// The download can be resumed.
     Later(CliError),
     /// The download cannot be resumed.
@@ -156,10 +163,15 @@ pub(crate) fn clash(overwrite: bool) -> ConflictPolicy {
 
 /// Checks that the output folder is usable, as far as possible in advance.
 pub(crate) fn check_out(out: &Path) -> Result<(), CliError> {
+    check_folder("--out", out)
+}
+
+/// Checks the folder of an option, as [`check_out`] does.
+pub(crate) fn check_folder(option: &str, out: &Path) -> Result<(), CliError> {
     let there = out.ancestors().find(|place| place.exists());
     match there.filter(|place| !place.is_dir()) {
         Some(file) => Err(CliError::usage(format!(
-            "--out {}: {} is not a folder; name one with --out DIR",
+            "{option} {}: {} is not a folder; name one with {option} DIR",
             out.display(),
             file.display()
         ))),

@@ -1,4 +1,5 @@
-//! Progress of a transfer: a bar on a terminal, lines elsewhere, objects with `--json`.
+//! Progress of a transfer: a bar on a terminal, lines elsewhere, objects with `--json`. A program that prints nothing collects
+//! the lines.
 
 use std::{
     io::{self, IsTerminal as _},
@@ -34,6 +35,8 @@ struct ProgressInner {
     transfer: Mutex<String>,
     json: bool,
     has_bar: bool,
+    /// Lines for people, if they are collected and not printed.
+    notes: Option<Mutex<Vec<String>>>,
     state: Mutex<ProgressState>,
 }
 
@@ -55,8 +58,26 @@ impl TransferProgress {
             transfer: Mutex::default(),
             json,
             has_bar: !json && io::stderr().is_terminal(),
+            notes: None,
             state: Mutex::default(),
         }))
+    }
+
+    /// Creates a reporter that prints nothing and collects the lines for [`TransferProgress::take_notes`].
+    pub(crate) fn collecting() -> Self {
+        Self(Arc::new(ProgressInner {
+            transfer: Mutex::default(),
+            json: false,
+            has_bar: false,
+            notes: Some(Mutex::default()),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// Takes the collected lines.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        let notes = self.0.notes.as_ref();
+        notes.map_or_else(Vec::new, |notes| std::mem::take(&mut *notes.lock()))
     }
 
     /// Sets the transfer.
@@ -195,6 +216,10 @@ impl TransferProgress {
     /// Prints a line for people, in place of the bar.
     fn note_if(&self, is_so: bool, text: impl FnOnce() -> String) {
         if !is_so || self.0.json {
+            return;
+        }
+        if let Some(notes) = &self.0.notes {
+            notes.lock().push(text());
             return;
         }
         self.clear();

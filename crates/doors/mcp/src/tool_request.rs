@@ -13,6 +13,7 @@ use jackfield_kit::{
     trace,
 };
 use jackfield_model::{AgentId, Failure, Message, Reason, TaskId};
+use jackfield_wire::bridge::{FREE_CLIENT_ID_RULE, is_free_client_id};
 use rmcp::{
     RoleServer,
     model::{ClientCapabilities, JsonObject, ProtocolVersion},
@@ -21,6 +22,9 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 
 use crate::{McpState, progress::ProgressReporter, serve::RequestCaller};
+
+/// Key of `_meta` with the client id for which an agent is to offer its files. `jackfield mcp` sets it.
+const FILES: &str = "jackfield/files";
 
 /// Tool request of an MCP client.
 #[derive(Debug)]
@@ -90,6 +94,22 @@ impl<'a> ToolRequest<'a> {
     pub(crate) fn takes_questions(&self) -> bool {
         let capabilities = self.context.client_capabilities();
         is_modern(self.context) && capabilities.is_some_and(|it| takes_forms(&it))
+    }
+
+    /// Adds to a message that its sender wants the agent's files, if the request says so in [`FILES`]. Bridge agents know
+    /// the two fields.
+    pub(crate) fn want_files(&self, message: &mut Message) -> Result<(), Failure> {
+        let Some(client_id) = self.context.meta.get(FILES) else {
+            return Ok(());
+        };
+        let client_id = client_id.as_str().filter(|id| is_free_client_id(id));
+        let client_id = client_id.ok_or_else(|| {
+            let text = format!("field \"_meta[{FILES:?}]\" {FREE_CLIENT_ID_RULE}");
+            Failure::new(Reason::Invalid, text)
+        })?;
+        let wanted = serde_json::json!({"client_id": client_id, "with_files": true});
+        message.metadata = Some(wanted.into());
+        Ok(())
     }
 
     /// Builds a [`Request`] to an agent on behalf of the caller. The parent is the call named in the headers.

@@ -28,7 +28,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::message::{HUB_ERROR, INVALID_REQUEST, RpcMessage, failed, task_of};
+use super::{
+    files::{AnswerFolder, FilesRequest},
+    message::{HUB_ERROR, INVALID_REQUEST, RpcMessage, failed, refused_tool, task_of},
+};
 use crate::client;
 
 pub(super) const CALL: HeaderName = HeaderName::from_static("jackfield-call");
@@ -59,13 +62,20 @@ pub(super) struct McpForwarder {
     headers: HeaderMap,
     /// File with the id of the call on whose behalf the next request is made.
     call_file: Option<PathBuf>,
+    /// Folder for the files of answers, if the model may ask for files.
+    files: Option<AnswerFolder>,
     agreed: Mutex<SessionHeaders>,
     /// Number of requests for which only this program asked for progress.
     count: AtomicU64,
 }
 
 impl McpForwarder {
-    pub(super) fn new(hub: Hub, mut headers: HeaderMap, call_file: Option<PathBuf>) -> Self {
+    pub(super) fn new(
+        hub: Hub,
+        mut headers: HeaderMap,
+        call_file: Option<PathBuf>,
+        files: Option<AnswerFolder>,
+    ) -> Self {
         let accept = HeaderValue::from_static("application/json, text/event-stream");
         headers.insert(header::ACCEPT, accept);
         let json = HeaderValue::from_static("application/json");
@@ -74,6 +84,7 @@ impl McpForwarder {
             hub,
             headers,
             call_file,
+            files,
             agreed: Mutex::default(),
             count: AtomicU64::new(0),
         }
@@ -173,6 +184,15 @@ impl McpForwarder {
         );
         let is_ours = message.ask_for_progress(&token);
         told.token = is_ours.then_some(token);
+        told.files = match self.files.as_ref().map(|files| files.prepare(&mut message)) {
+            None => FilesRequest::No,
+            Some(Ok(request)) => request,
+            Some(Err(text)) => {
+                let result = refused_tool(&text);
+                let answer = json!({"jsonrpc": "2.0", "id": told.id, "result": result});
+                return told.tell(answer).await;
+            }
+        };
         match self.send(&message).await {
             Ok(response) => self.forward_response(response, &mut told).await,
             Err(text) => told.fail(text).await,
@@ -268,11 +288,17 @@ impl McpForwarder {
             .await;
     }
 
-    async fn tell(&self, answer: Value, told: &mut RequestState) {
+    async fn tell(&self, mut answer: Value, told: &mut RequestState) {
         if told.is_greeting
             && let Some(version) = answer["result"]["protocolVersion"].as_str()
         {
             self.agreed.lock().version = HeaderValue::from_str(version).ok();
+        }
+        if let Some(files) = &self.files {
+            let headers = &self.headers;
+            files
+                .complete(&self.hub, headers, &told.files, &mut answer)
+                .await;
         }
         told.tell(answer).await;
     }
@@ -294,6 +320,8 @@ struct RequestState {
     /// Progress token, if this program asked for progress.
     token: Option<String>,
     task: Option<String>,
+    /// What the request asks of the folder for files.
+    files: FilesRequest,
     is_answered: bool,
     is_silent: Arc<AtomicBool>,
     answers: Sender<Value>,
@@ -306,6 +334,7 @@ impl RequestState {
             is_greeting: message.method() == Some("initialize"),
             token: None,
             task: None,
+            files: FilesRequest::No,
             is_answered: false,
             is_silent,
             answers,

@@ -87,6 +87,11 @@ impl RpcMessage {
         true
     }
 
+    /// Returns the params of the request, for changing them.
+    pub(super) fn params_mut(&mut self) -> &mut Value {
+        &mut self.0["params"]
+    }
+
     pub(super) fn text(&self) -> String {
         self.0.to_string()
     }
@@ -95,6 +100,11 @@ impl RpcMessage {
 /// Returns the task of a progress notification.
 pub(super) fn task_of(progress: &Value) -> Option<&str> {
     progress["params"]["_meta"][TASK].as_str()
+}
+
+/// Builds the result of a tool that was called with a wrong argument.
+pub(super) fn refused_tool(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": format!("invalid: {text}")}], "isError": true})
 }
 
 /// Builds an error response.

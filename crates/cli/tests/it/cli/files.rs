@@ -5,6 +5,7 @@
 mod bad;
 mod cuts;
 mod handed;
+mod model;
 mod moves;
 mod published;
 mod told;

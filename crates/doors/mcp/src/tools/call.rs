@@ -34,7 +34,8 @@ pub(super) async fn run(
         let progress = asked.progress(task.id);
         return waiting::wait_and_respond(asked, task, None, patience, progress).await;
     }
-    let message = given.message()?;
+    let mut message = given.message()?;
+    asked.want_files(&mut message)?;
     let named = |failure| with_suggestions(failure, &given.agent, asked.hub(), asked.principal());
     let agent =
         AgentId::parse(&given.agent).map_err(|_| named(Failure::no_such_agent(&given.agent)))?;

@@ -104,7 +104,9 @@ impl TaskArguments {
             );
             return Err(Failure::new(Reason::Conflict, text));
         }
-        let request = asked.request(record.agent, Message::text(answer))?;
+        let mut message = Message::text(answer);
+        asked.want_files(&mut message)?;
+        let request = asked.request(record.agent, message)?;
         asked.hub().tasks().continue_task(request, task).await
     }
 }

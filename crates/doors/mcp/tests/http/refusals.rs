@@ -189,3 +189,26 @@ async fn another_ones_tasks_and_agents_are_not_there() {
     let looked = call(ann, "task", json!({"task": task, "wait_seconds": 0})).await;
     assert_eq!(looked["structuredContent"]["state"], "working");
 }
+
+#[tokio::test]
+async fn the_client_id_for_files_reaches_the_agent_or_is_named() {
+    let hub = McpHub::start().await;
+    let mut amy = hub.attach("amy");
+    let call = |client: Value| {
+        let arguments = json!({"agent": "amy", "message": "hi", "wait_seconds": 0});
+        json!({"name": "call_agent", "arguments": arguments, "_meta": {"jackfield/files": client}})
+    };
+    for wrong in [json!(5), json!(""), json!("../up")] {
+        let result = hub.rpc("tools/call", call(wrong.clone())).await["result"].clone();
+        assert_eq!(result["isError"], true, "{wrong}: {result}");
+        assert!(words(&result).contains("jackfield/files"), "{result}");
+    }
+    assert!(amy.has_nothing_to_do());
+    hub.rpc("tools/call", call(json!("me"))).await;
+    let serving = amy.next_call().await;
+    let metadata = serving.call().message.metadata.clone().unwrap();
+    assert_eq!(
+        metadata.to_value(),
+        json!({"client_id": "me", "with_files": true})
+    );
+}
