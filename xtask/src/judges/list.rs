@@ -57,10 +57,11 @@ pub(crate) const A2A_PYTHON_1: OutsideJudge = OutsideJudge {
 const A2A_PYTHON_03: OutsideJudge = OutsideJudge {
     name: "A2A 0.3 in Python",
     pins: &[
-        ("a2a-sdk[signing]", "0.3.26"),
+        ("a2a-sdk[grpc,signing]", "0.3.26"),
         ("agno", "3.1.10"),
         ("cryptography", "50.0.2"),
         ("fastapi", "0.162.4"),
+        ("grpcio", "1.85.1"),
         ("httpx", "0.28.1"),
         ("pyjwt", "2.15.1"),
         // Agno's server does not load without this package.

@@ -40,6 +40,8 @@ struct DoorSite {
     prefix: String,
     /// Host and port of gRPC, if served.
     grpc: Option<String>,
+    /// Agent that is meant by requests to the door that name none.
+    default_agent: Option<AgentId>,
 }
 
 impl DoorSite {
@@ -74,6 +76,7 @@ impl Cards {
             url: public_url.trim_end_matches('/').to_owned(),
             prefix: "/a2a".to_owned(),
             grpc: None,
+            default_agent: None,
         };
         Self {
             site: Some(site),
@@ -100,6 +103,11 @@ impl Cards {
     /// Offers gRPC at host and port of the public URL.
     pub fn with_grpc(self) -> Self {
         self.with(|site| site.grpc = grpc_target(&site.url))
+    }
+
+    /// Sets the agent that is meant by requests to the door that name none.
+    pub fn with_default_agent(self, agent: Option<AgentId>) -> Self {
+        self.with(|site| site.default_agent = agent)
     }
 
     fn with(mut self, change: impl FnOnce(&mut DoorSite)) -> Self {

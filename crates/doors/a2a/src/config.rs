@@ -40,7 +40,7 @@ impl DoorConfig for Config {
             ..
         } = context.clone();
         let a2a = A2aDoor::new(hub.clone(), gatekeeper.clone())
-            .with_cards(cards(context)?)
+            .with_cards(cards(context)?.with_default_agent(self.default_agent.clone()))
             .with_default_agent(self.default_agent)
             .with_outbound(outbound.clone());
         let configured = context.configured_remotes(DOOR).map(dial::configured);

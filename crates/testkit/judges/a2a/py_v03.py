@@ -2,6 +2,9 @@
 
     python py_v03.py --transports NAME … --agents http://127.0.0.1:7411/a2a/agents/ID … --asking URL …
 
+Cards name gRPC of 0.3 only for the hub's default agent. For the transport GRPC, the judge calls each agent at the hub's
+port with the metadata `tenant`, as the documentation says.
+
 Each agent is found by its card, whose signature is checked, and called by each transport on the card. One line per
 promise; exit code 1 with the difference on failure. The hub must be on loopback and allow push notifications to loopback.
 """
@@ -10,10 +13,13 @@ import asyncio
 import base64
 import contextlib
 import uuid
+from urllib.parse import urlsplit
 
+import grpc
 from a2a.client import A2ACardResolver, A2AClientHTTPError, ClientCallContext, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientJSONRPCError
 from a2a.types import (
+    AgentInterface,
     FilePart,
     FileWithBytes,
     GetTaskPushNotificationConfigParams,
@@ -50,9 +56,9 @@ from promise import (
 )
 
 OPEN = (TaskState.submitted, TaskState.working)
-# The JSON-RPC code, and the equivalent REST status: this version defines none.
-NOT_FOUND = (-32001, [404])
-NOT_CANCELABLE = (-32002, [400, 409])
+# The JSON-RPC code, and the equivalent REST status and gRPC code: this version defines none.
+NOT_FOUND = (-32001, [404], grpc.StatusCode.NOT_FOUND)
+NOT_CANCELABLE = (-32002, [400, 409], grpc.StatusCode.FAILED_PRECONDITION)
 
 
 def message(text, task=None, file=None):
@@ -90,22 +96,75 @@ async def fails(awaitable, error, promise):
         return same(refusal.error.code, error[0], promise)
     except A2AClientHTTPError as refusal:
         return check(refusal.status_code in error[1], promise, refusal)
+    except grpc.aio.AioRpcError as refusal:
+        return same(refusal.code(), error[2], promise)
     raise Broken(f"{promise}\n  got no error but {came!r}")
+
+
+def named(details, agent):
+    """Adds the agent to the metadata of a request."""
+    metadata = grpc.aio.Metadata(*(details.metadata or ()), ("tenant", agent))
+    return details._replace(metadata=metadata)
+
+
+class NamedUnary(grpc.aio.UnaryUnaryClientInterceptor):
+    def __init__(self, agent):
+        self.agent = agent
+
+    async def intercept_unary_unary(self, continuation, details, request):
+        return await continuation(named(details, self.agent), request)
+
+
+class NamedStream(grpc.aio.UnaryStreamClientInterceptor):
+    def __init__(self, agent):
+        self.agent = agent
+
+    async def intercept_unary_stream(self, continuation, details, request):
+        return await continuation(named(details, self.agent), request)
+
+
+def channels(agent, opened):
+    """A factory of channels that name the agent. The channels are added to a list, to be closed."""
+
+    def factory(target):
+        # A channel takes one interceptor for one kind of requests only.
+        interceptors = [NamedUnary(agent), NamedStream(agent)]
+        channel = grpc.aio.insecure_channel(target, interceptors=interceptors)
+        opened.append(channel)
+        return channel
+
+    return factory
 
 
 class Agent:
     """An agent with a transport."""
 
     def __init__(self, card, transport):
+        self.agent = card.url.rstrip("/").rsplit("/", 1)[-1]
+        if transport == "GRPC":
+            target = urlsplit(card.url).netloc
+            interface = AgentInterface(transport="GRPC", url=target)
+            interfaces = [*(card.additional_interfaces or []), interface]
+            card = card.model_copy(update={"additional_interfaces": interfaces})
         self.card = card
         self.transport = transport
 
     @contextlib.asynccontextmanager
     async def line(self, **config):
         """A client with its own connections, closed afterwards."""
+        opened = []
         async with connections() as http:
-            config = ClientConfig(httpx_client=http, supported_transports=[self.transport], **config)
-            yield ClientFactory(config).create(self.card)
+            config = ClientConfig(
+                httpx_client=http,
+                grpc_channel_factory=channels(self.agent, opened),
+                supported_transports=[self.transport],
+                **config,
+            )
+            try:
+                yield ClientFactory(config).create(self.card)
+            finally:
+                for channel in opened:
+                    await channel.close()
 
     async def send(self, text, task=None, file=None, **config):
         async with self.line(streaming=False, **config) as client:
@@ -281,6 +340,12 @@ async def pushed(agent):
 async def extended(agent):
     # A hub on loopback accepts any token.
     token = ClientCallContext(state={"http_kwargs": {"headers": {"Authorization": "Bearer any"}}})
+    if agent.transport == "GRPC":
+        # The client has no way to show a token by gRPC.
+        async with agent.line() as client:
+            refusal = (None, [], grpc.StatusCode.UNAUTHENTICATED)
+            await fails(client.get_card(), refusal, "the extended card is for those who show a token")
+        return step("extended card: refused without a token")
     async with agent.line() as client:
         try:
             card = await client.get_card()
@@ -341,7 +406,7 @@ async def refused(agent):
     await fails(agent.cancel(NOBODY), NOT_FOUND, "an unknown task cannot be cancelled")
     await fails(agent.send("hello", nobody), NOT_FOUND, "an unknown task cannot go on")
     await fails(stream(nobody), NOT_FOUND, "an unknown task cannot go on in a stream")
-    if agent.transport == "JSONRPC":
+    if agent.transport != "HTTP+JSON":
         # With REST the client ignores the status of this response.
         await fails(resubscribe(), NOT_FOUND, "an unknown task has no stream")
     step("errors: unknown tasks, by the client's own types")
@@ -376,4 +441,4 @@ async def judge(options):
 
 
 if __name__ == "__main__":
-    asyncio.run(judge(arguments(["JSONRPC", "HTTP+JSON"])))
+    asyncio.run(judge(arguments(["JSONRPC", "HTTP+JSON", "GRPC"])))

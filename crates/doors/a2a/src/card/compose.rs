@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use jackfield_core::{agent::Profile, entry::AgentView};
-use jackfield_model::Skill;
+use jackfield_model::{AgentId, Skill};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
@@ -207,6 +207,16 @@ fn interfaces(site: &DoorSite, url: &str, agent: Option<&str>) -> Vec<Interface>
     }));
     interfaces.push(at(Binding::JsonRpc, A2aVersion::V03));
     interfaces.push(at(Binding::HttpJson, A2aVersion::V03));
+    // Version 0.3 has no tenant: a client that knows only the card reaches the agent that is meant without one.
+    let default = site.default_agent.as_ref().map(AgentId::as_str);
+    if agent.is_none_or(|agent| default == Some(agent)) {
+        interfaces.extend(site.grpc.as_ref().map(|target| Interface {
+            url: target.clone(),
+            binding: Binding::Grpc,
+            version: A2aVersion::V03,
+            tenant: None,
+        }));
+    }
     interfaces
 }
 

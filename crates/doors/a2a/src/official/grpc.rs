@@ -1,6 +1,6 @@
-//! gRPC binding of version 1.0: the service `lf.a2a.v1.A2AService` on the hub's HTTP port. A request names
-//! the agent by `tenant`. Clients whose channels keep a path may use the service below an agent's address,
-//! without `tenant`.
+//! gRPC binding, on the hub's HTTP port: the service `lf.a2a.v1.A2AService` of version 1.0, and `a2a.v1.A2AService` of
+//! version 0.3 ([`v03`]). A request names the agent by `tenant`: a field in 1.0, metadata in 0.3. Clients whose channels keep
+//! a path may use the services below an agent's address, without `tenant`.
 //!
 //! - [`proto`]: the messages, [`codec`]: encoding, [`bounds`]: limits on the number of items in a message
 //! - [`translate`]: pure functions between the messages and the protocol's model, [`json`]: the same for any
@@ -13,6 +13,7 @@ mod json;
 mod proto;
 mod status;
 mod translate;
+mod v03;
 
 use std::sync::Arc;
 
@@ -43,6 +44,7 @@ use crate::wire::{
         A2aVersion,
         error::{A2aError, A2aErrorKind},
         method::Operation,
+        model::StreamItem,
     },
 };
 use crate::{A2aDoor, DOOR};
@@ -50,47 +52,62 @@ use crate::{A2aDoor, DOOR};
 /// Bytes before every gRPC message: compression flag and length.
 const FRAME_HEAD: usize = 5;
 
-/// Name of the service, the first segment of a path.
+/// Name of the service of 1.0, the first segment of a path.
 const SERVICE: &str = "lf.a2a.v1.A2AService";
 
-/// Returns the route of the service at the root.
+/// Returns the routes of the services at the root.
 pub(crate) fn root_routes() -> Router<Arc<A2aDoor>> {
-    Router::new().route(&format!("/{SERVICE}/{{method}}"), post(at_root))
+    let mut routes = Router::new();
+    for version in [A2aVersion::V10, A2aVersion::V03] {
+        let at_root = move |State(a2a), Path(method): Path<String>, request| async move {
+            serve(a2a, None, version, &method, request).await
+        };
+        let path = format!("/{}/{{method}}", service(version));
+        routes = routes.route(&path, post(at_root));
+    }
+    routes
 }
 
-/// Returns the routes of the service below every agent's address.
+/// Returns the routes of the services below every agent's address.
 pub(crate) fn routes(prefix: &str) -> Router<Arc<A2aDoor>> {
     let mut routes = Router::new();
-    for kind in KINDS {
-        let path = format!("{prefix}/{kind}/{{id}}/{SERVICE}/{{method}}");
+    for (kind, version) in KINDS
+        .into_iter()
+        .flat_map(|kind| [A2aVersion::V10, A2aVersion::V03].map(|version| (kind, version)))
+    {
+        let at_agent = move |State(a2a), Path((id, method)): Path<(String, String)>, request| async move {
+            serve(a2a, Some(&id), version, &method, request).await
+        };
+        let path = format!("{prefix}/{kind}/{{id}}/{}/{{method}}", service(version));
         routes = routes.route(&path, post(at_agent));
     }
     routes
 }
 
-async fn at_root(
-    State(a2a): State<Arc<A2aDoor>>,
-    Path(method): Path<String>,
-    request: Request,
-) -> Response {
-    serve(a2a, None, &method, request).await
+/// Returns the name of the service of a version.
+fn service(version: A2aVersion) -> &'static str {
+    match version {
+        A2aVersion::V10 => SERVICE,
+        A2aVersion::V03 => v03::SERVICE,
+    }
 }
 
-async fn at_agent(
-    State(a2a): State<Arc<A2aDoor>>,
-    Path((id, method)): Path<(String, String)>,
+async fn serve(
+    a2a: Arc<A2aDoor>,
+    agent: Option<&str>,
+    version: A2aVersion,
+    method: &str,
     request: Request,
 ) -> Response {
-    serve(a2a, Some(&id), &method, request).await
-}
-
-async fn serve(a2a: Arc<A2aDoor>, agent: Option<&str>, method: &str, request: Request) -> Response {
     let content_type = request.headers().get(CONTENT_TYPE);
     if !content_type.is_some_and(|it| it.as_bytes().starts_with(b"application/grpc")) {
         return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
     }
-    let response = match begin(&a2a, agent, method, request).await {
-        Ok((operation, exchange)) => exchange.serve(operation).await,
+    let response = match begin(&a2a, agent, version, method, request).await {
+        Ok((operation, exchange)) => match version {
+            A2aVersion::V10 => exchange.serve(operation).await,
+            A2aVersion::V03 => exchange.serve_v03(operation).await,
+        },
         Err(fault) => status_from(fault).into_http(),
     };
     // Every answer has HTTP status 200. The gRPC status of an answer without a body is among the extensions.
@@ -105,16 +122,21 @@ async fn serve(a2a: Arc<A2aDoor>, agent: Option<&str>, method: &str, request: Re
 async fn begin(
     a2a: &Arc<A2aDoor>,
     agent: Option<&str>,
+    version: A2aVersion,
     method: &str,
     request: Request,
 ) -> Result<(Operation, GrpcExchange), A2aError> {
-    let Some((operation, A2aVersion::V10)) = Operation::from_name(method) else {
-        let message = format!("{SERVICE} has no method '{method}'");
-        return Err(A2aError::new(A2aErrorKind::MethodNotFound, message));
-    };
+    let operation = operation(version, method).ok_or_else(|| {
+        let message = format!("{} has no method '{method}'", service(version));
+        A2aError::new(A2aErrorKind::MethodNotFound, message)
+    })?;
     let (head, body) = request.into_parts();
-    let version = version(&head.headers)?;
-    let inbound = InboundRequest::new(a2a.clone(), agent, version, &head)?;
+    check_version(version, &head.headers)?;
+    let named = match version {
+        A2aVersion::V10 => None,
+        A2aVersion::V03 => v03::tenant(&head),
+    };
+    let inbound = InboundRequest::new(a2a.clone(), agent.or(named), version, &head)?;
     let limits = a2a.hub.limits();
     let max = Size(limits.message.0 + FRAME_HEAD);
     let body = body::read(body, max, limits.write_stuck).await;
@@ -123,15 +145,27 @@ async fn begin(
     Ok((operation, GrpcExchange { inbound, request }))
 }
 
-/// Returns the version of the request. The package has only version 1.0, so the header is optional.
-fn version(headers: &HeaderMap) -> Result<A2aVersion, A2aError> {
+fn operation(version: A2aVersion, method: &str) -> Option<Operation> {
+    match (version, Operation::from_name(method)) {
+        (A2aVersion::V10, Some((operation, A2aVersion::V10))) => Some(operation),
+        (A2aVersion::V10, _) => None,
+        (A2aVersion::V03, _) => v03::operation(method),
+    }
+}
+
+/// Refuses a version header that contradicts the service. Each service has one version, so the header is optional.
+fn check_version(version: A2aVersion, headers: &HeaderMap) -> Result<(), A2aError> {
     let named = headers.get(A2aVersion::HEADER).map(|it| it.as_bytes());
     let named = String::from_utf8_lossy(named.unwrap_or_default());
-    if named.trim().is_empty() || A2aVersion::from_name(&named) == Some(A2aVersion::V10) {
-        return Ok(A2aVersion::V10);
+    if named.trim().is_empty() || A2aVersion::from_name(&named) == Some(version) {
+        return Ok(());
     }
-    let message = format!("version '{named}' is not spoken here; {SERVICE} is version 1.0");
-    Err(A2aError::new(A2aErrorKind::VersionNotSupported, message).with("supportedVersions", "1.0"))
+    let (service, spoken) = match version {
+        A2aVersion::V10 => (SERVICE, "1.0"),
+        A2aVersion::V03 => (v03::SERVICE, "0.3"),
+    };
+    let message = format!("version '{named}' is not spoken here; {service} is version {spoken}");
+    Err(A2aError::new(A2aErrorKind::VersionNotSupported, message).with("supportedVersions", spoken))
 }
 
 /// Authenticated request, ready to be decoded.
@@ -152,9 +186,12 @@ impl GrpcExchange {
                 .await
             }
             Operation::Stream => {
-                self.streaming(move |inbound, asked| async move {
-                    inbound.stream(read::send(asked, depth)?).await
-                })
+                self.streaming(
+                    move |inbound, asked| async move {
+                        inbound.stream(read::send(asked, depth)?).await
+                    },
+                    |item| Ok(write::item(item)),
+                )
                 .await
             }
             Operation::Get => {
@@ -177,9 +214,12 @@ impl GrpcExchange {
                 .await
             }
             Operation::Subscribe => {
-                self.streaming(|inbound, asked| async move {
-                    inbound.subscribe(read::subscribe(asked)?, None).await
-                })
+                self.streaming(
+                    |inbound, asked| async move {
+                        inbound.subscribe(read::subscribe(asked)?, None).await
+                    },
+                    |item| Ok(write::item(item)),
+                )
                 .await
             }
             Operation::CreatePush => {
@@ -240,13 +280,16 @@ impl GrpcExchange {
         reply::with_extensions(response, &inbound)
     }
 
-    /// Runs a streaming operation: one message in, a stream out. A refusal comes before the stream begins.
-    async fn streaming<Asked, Told>(
+    /// Runs a streaming operation: one message in, a stream out, whose elements `write` writes. A refusal comes before
+    /// the stream begins.
+    async fn streaming<Asked, Answer, Told>(
         self,
         operate: impl Fn(InboundRequest, Asked) -> Told,
+        write: impl Fn(StreamItem) -> Result<Answer, A2aError> + Copy + Send + 'static,
     ) -> Response
     where
         Asked: prost::Message + Default + Bounded + 'static,
+        Answer: prost::Message + 'static,
         Told: Future<Output = Result<UpdateStream, A2aError>>,
     {
         let Self { inbound, request } = self;
@@ -255,7 +298,8 @@ impl GrpcExchange {
             let told = operate(inbound.clone(), asked.into_inner());
             async move {
                 let updates = told.await.map_err(status_from)?;
-                Ok(tonic::Response::new(stream::unfold(updates, next)))
+                let written = stream::unfold(updates, move |updates| next(updates, write));
+                Ok(tonic::Response::new(written))
             }
         });
         let response = grpc.server_streaming(service, request).await;
@@ -263,14 +307,13 @@ impl GrpcExchange {
     }
 }
 
-async fn next(
+async fn next<Answer>(
     mut updates: UpdateStream,
-) -> Option<(Result<proto::StreamResponse, Status>, UpdateStream)> {
-    let told = match updates.next().await? {
-        Ok(update) => Ok(write::item(update.item)),
-        Err(fault) => Err(status_from(fault)),
-    };
-    Some((told, updates))
+    write: impl Fn(StreamItem) -> Result<Answer, A2aError>,
+) -> Option<(Result<Answer, Status>, UpdateStream)> {
+    let told = updates.next().await?;
+    let told = told.and_then(|update| write(update.item));
+    Some((told.map_err(status_from), updates))
 }
 
 /// Returns the codec with the hub's message limit for decoding; tonic's default limit is lower. Encoding has

@@ -6,3 +6,4 @@ mod limits;
 mod operations;
 mod refusals;
 mod streams;
+mod v03;

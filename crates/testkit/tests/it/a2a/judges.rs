@@ -77,6 +77,19 @@ impl AgentsFixture {
         }
     }
 
+    /// Adds a team, whose coordinator is an agent of this hub, and an A2A server, which is an agent of another hub. Both ask
+    /// questions.
+    async fn add_team_and_server(&mut self, other: &Self) {
+        let members = json!([{"name": "lead", "agent": "sdk"}]);
+        let team = json!({"id": "team", "coordinator": "lead", "members": members});
+        let server = json!({"id": "a2a", "url": other.url("in-process")});
+        for (path, body) in [("/v1/teams", team), ("/v1/remotes", server)] {
+            let (status, answer) = self.hub.web().post(path, body).await;
+            assert_eq!(status, 201, "{answer}");
+        }
+        self.asking.extend(["team", "a2a"]);
+    }
+
     /// The A2A URL of an agent.
     fn url(&self, id: &str) -> String {
         self.hub.url(&format!("/a2a/agents/{id}"))
@@ -106,6 +119,16 @@ async fn run_judges(
     program: impl FnOnce(OsString) -> Command,
 ) {
     let fixture = AgentsFixture::start().await;
+    run_judge(&fixture, variable, script, transports, program).await;
+}
+
+async fn run_judge(
+    fixture: &AgentsFixture,
+    variable: &str,
+    script: &str,
+    transports: &[&str],
+    program: impl FnOnce(OsString) -> Command,
+) {
     let arguments = fixture.arguments(transports);
     let command = |value, script: &Path| {
         let mut command = program(value);
@@ -161,6 +184,14 @@ async fn the_python_client_of_version_0_3_calls_agents_of_every_door() {
         python,
     )
     .await;
+}
+
+#[tokio::test]
+async fn the_python_client_of_version_0_3_calls_agents_of_every_door_by_grpc() {
+    let (other, mut fixture) = (AgentsFixture::start().await, AgentsFixture::start().await);
+    fixture.add_team_and_server(&other).await;
+    let variable = "JACKFIELD_JUDGE_A2A_PYTHON_03";
+    run_judge(&fixture, variable, "py_v03.py", &["GRPC"], python).await;
 }
 
 #[tokio::test]

@@ -159,6 +159,14 @@ async fn ask(fixture: &AccessFixture, row: &Row, names: Names<'_>) -> HubRespons
             let path = names.fill("/a2a/agents/{agent}/lf.a2a.v1.A2AService/");
             grpc(fixture, &format!("{path}{method}")).await
         }
+        Kind::GrpcOld(method) => {
+            let path = names.fill("/a2a/agents/{agent}/a2a.v1.A2AService/");
+            grpc(fixture, &format!("{path}{method}")).await
+        }
+        Kind::McpTask(method, params) => {
+            let params = serde_json::from_str(&names.fill(params)).unwrap();
+            mcp_task(fixture, method, params).await
+        }
         Kind::Mcp(tool, arguments) => {
             let arguments: Value = serde_json::from_str(&names.fill(arguments)).unwrap();
             let params = json!({"name": tool, "arguments": arguments});
@@ -172,11 +180,41 @@ async fn ask(fixture: &AccessFixture, row: &Row, names: Names<'_>) -> HubRespons
     }
 }
 
+/// A request about a task, of a client that takes tasks. Such a request names its method and its task in headers too.
+async fn mcp_task(fixture: &AccessFixture, method: &str, mut params: Value) -> HubResponse {
+    let version = "2026-07-28";
+    let task = params["taskId"].as_str().unwrap().to_owned();
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {
+            "extensions": {"io.modelcontextprotocol/tasks": {}},
+        },
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let headers = [
+        ("mcp-protocol-version", version),
+        ("mcp-method", method),
+        ("mcp-name", &task),
+    ];
+    http_with(fixture, "POST", "/mcp", Some(body.to_string()), &headers).await
+}
+
 async fn http(
     fixture: &AccessFixture,
     method: &str,
     path: &str,
     body: Option<String>,
+) -> HubResponse {
+    http_with(fixture, method, path, body, &[]).await
+}
+
+async fn http_with(
+    fixture: &AccessFixture,
+    method: &str,
+    path: &str,
+    body: Option<String>,
+    headers: &[(&str, &str)],
 ) -> HubResponse {
     let method = Method::from_bytes(method.as_bytes()).unwrap();
     let client = &fixture.client;
@@ -184,6 +222,9 @@ async fn http(
         .request(method, fixture.hub.url(path))
         .header("accept", "application/json, text/event-stream")
         .timeout(Duration::from_secs(30));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
     for (name, value) in &fixture.shows {
         request = request.header(*name, value);
     }

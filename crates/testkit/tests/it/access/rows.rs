@@ -21,10 +21,14 @@ pub(crate) enum Kind {
         path: &'static str,
         body: &'static str,
     },
-    /// A method of the A2A service, below the address of an agent.
+    /// A method of the A2A service of 1.0, below the address of an agent.
     Grpc(&'static str),
+    /// A method of the A2A service of 0.3, below the address of an agent.
+    GrpcOld(&'static str),
     /// A tool and its arguments.
     Mcp(&'static str, &'static str),
+    /// A method for a task, and its params.
+    McpTask(&'static str, &'static str),
     /// The first frame on a connection.
     Agora(&'static str),
     /// A registration.
@@ -61,8 +65,11 @@ impl Row {
         let has = |text: &str| NAMES.iter().any(|name| text.contains(name));
         match self.kind {
             Kind::Http { path, body, .. } => has(path) || has(body),
-            Kind::Mcp(_, text) | Kind::Agora(text) | Kind::Viewer(text) => has(text),
-            Kind::Grpc(_) | Kind::Bridge | Kind::Acp(_) => true,
+            Kind::Mcp(_, text)
+            | Kind::McpTask(_, text)
+            | Kind::Agora(text)
+            | Kind::Viewer(text) => has(text),
+            Kind::Grpc(_) | Kind::GrpcOld(_) | Kind::Bridge | Kind::Acp(_) => true,
         }
     }
 
@@ -71,7 +78,12 @@ impl Row {
         let is_get = match self.kind {
             Kind::Http { method, path, .. } => method == "GET" || path.ends_with("/find"),
             Kind::Mcp(..) | Kind::Agora(_) => true,
-            Kind::Grpc(_) | Kind::Bridge | Kind::Viewer(_) | Kind::Acp(_) => false,
+            Kind::Grpc(_)
+            | Kind::GrpcOld(_)
+            | Kind::McpTask(..)
+            | Kind::Bridge
+            | Kind::Viewer(_)
+            | Kind::Acp(_) => false,
         };
         is_get && !self.is_about_something()
     }
@@ -82,7 +94,8 @@ impl fmt::Display for Row {
         match self.kind {
             Kind::Http { .. } => write!(f, "`{}`", self.route().unwrap_or_default()),
             Kind::Grpc(method) => write!(f, "gRPC `{method}`"),
-            Kind::Mcp(tool, _) => write!(f, "MCP `{tool}`"),
+            Kind::GrpcOld(method) => write!(f, "gRPC 0.3 `{method}`"),
+            Kind::Mcp(name, _) | Kind::McpTask(name, _) => write!(f, "MCP `{name}`"),
             Kind::Agora(frame) if frame.contains("register") => f.write_str("Agora `register`"),
             Kind::Agora(_) => f.write_str("Agora `list`"),
             Kind::Bridge => f.write_str("bridge `register`"),
@@ -176,6 +189,11 @@ const KINDS: &[Kind] = &[
         r#"{"agent": "{agent}", "message": "x", "wait_seconds": 1}"#,
     ),
     Kind::Mcp("task", r#"{"task": "{call}", "wait_seconds": 0}"#),
+    Kind::McpTask("tasks/get", r#"{"taskId": "{call}"}"#),
+    Kind::McpTask(
+        "tasks/update",
+        r#"{"taskId": "{call}", "inputResponses": {}}"#,
+    ),
     Kind::Grpc("SendMessage"),
     Kind::Grpc("SendStreamingMessage"),
     Kind::Grpc("GetTask"),
@@ -187,6 +205,16 @@ const KINDS: &[Kind] = &[
     Kind::Grpc("ListTaskPushNotificationConfigs"),
     Kind::Grpc("DeleteTaskPushNotificationConfig"),
     Kind::Grpc("GetExtendedAgentCard"),
+    Kind::GrpcOld("SendMessage"),
+    Kind::GrpcOld("SendStreamingMessage"),
+    Kind::GrpcOld("GetTask"),
+    Kind::GrpcOld("CancelTask"),
+    Kind::GrpcOld("TaskSubscription"),
+    Kind::GrpcOld("CreateTaskPushNotificationConfig"),
+    Kind::GrpcOld("GetTaskPushNotificationConfig"),
+    Kind::GrpcOld("ListTaskPushNotificationConfig"),
+    Kind::GrpcOld("DeleteTaskPushNotificationConfig"),
+    Kind::GrpcOld("GetAgentCard"),
     send("POST", "/agents/find", r#"{"goal": "anns"}"#),
     send("POST", "/tools/find", r#"{"goal": "anns"}"#),
     send("POST", "/register", HEARTBEAT),
@@ -295,6 +323,7 @@ const KINDS: &[Kind] = &[
     Kind::Agora(r#"{"type": "register", "id": "{agent}"}"#),
     Kind::Bridge,
     Kind::Mcp("cancel", r#"{"task": "{call}"}"#),
+    Kind::McpTask("tasks/cancel", r#"{"taskId": "{call}"}"#),
     send("POST", "/v1/calls/{call}/cancel", ""),
     send("DELETE", "/register/{peer}", ""),
     send("DELETE", PEER, ""),

@@ -75,6 +75,39 @@ static CONFIGURATION: MessageLayout =
     MessageLayout(&[FieldLayout::new(1, FieldCardinality::Item, &PLAIN)]);
 static CANCEL: MessageLayout =
     MessageLayout(&[FieldLayout::new(3, FieldCardinality::Once, &STRUCT)]);
+/// A message to send, in version 0.3.
+pub(super) static V03_SEND: MessageLayout = MessageLayout(&[
+    FieldLayout::new(1, FieldCardinality::Once, &V03_MESSAGE),
+    FieldLayout::new(2, FieldCardinality::Once, &V03_CONFIGURATION),
+    FieldLayout::new(3, FieldCardinality::Once, &STRUCT),
+]);
+static V03_CONFIGURATION: MessageLayout = MessageLayout(&[
+    FieldLayout::new(1, FieldCardinality::Item, &PLAIN),
+    FieldLayout::new(2, FieldCardinality::Once, &V03_PUSH),
+]);
+static V03_PUSH: MessageLayout = MessageLayout(&[FieldLayout::new(
+    4,
+    FieldCardinality::Once,
+    &V03_AUTHENTICATION,
+)]);
+static V03_AUTHENTICATION: MessageLayout =
+    MessageLayout(&[FieldLayout::new(1, FieldCardinality::Item, &PLAIN)]);
+static V03_MESSAGE: MessageLayout = MessageLayout(&[
+    FieldLayout::new(5, FieldCardinality::Part, &V03_PART),
+    FieldLayout::new(6, FieldCardinality::Once, &STRUCT),
+    FieldLayout::new(7, FieldCardinality::Item, &PLAIN),
+]);
+static V03_PART: MessageLayout = MessageLayout(&[
+    FieldLayout::new(3, FieldCardinality::Once, &V03_DATA),
+    FieldLayout::new(4, FieldCardinality::Once, &STRUCT),
+]);
+static V03_DATA: MessageLayout =
+    MessageLayout(&[FieldLayout::new(1, FieldCardinality::Once, &STRUCT)]);
+/// A push config to create, in version 0.3.
+pub(super) static V03_CREATE_PUSH: MessageLayout =
+    MessageLayout(&[FieldLayout::new(3, FieldCardinality::Once, &V03_TASK_PUSH)]);
+static V03_TASK_PUSH: MessageLayout =
+    MessageLayout(&[FieldLayout::new(2, FieldCardinality::Once, &V03_PUSH)]);
 static MESSAGE: MessageLayout = MessageLayout(&[
     FieldLayout::new(5, FieldCardinality::Part, &PART),
     FieldLayout::new(6, FieldCardinality::Once, &STRUCT),

@@ -155,7 +155,8 @@ impl Serialize for AsJson<'_> {
     }
 }
 
-struct ObjectAsJson<'a>(&'a Struct);
+/// [`Struct`] with serialization to JSON.
+pub(super) struct ObjectAsJson<'a>(pub(super) &'a Struct);
 
 impl Serialize for ObjectAsJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,7 +3,7 @@
 use jackfield_a2a::{A2aVersion, Cards};
 use jackfield_core::{agent::Profile, principal::Principal};
 use jackfield_kit::auth::Ingress;
-use jackfield_model::{Extension, Owner, Skill};
+use jackfield_model::{AgentId, Extension, Owner, Skill};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -196,6 +196,23 @@ async fn grpc_is_named_by_host_and_port_and_the_agent_is_its_tenant() {
     let own = &hub.card(HUB).await["supportedInterfaces"][2];
     assert_eq!((&own["url"], own.get("tenant")), (&expected["url"], None));
     assert_eq!(card.get("signatures"), None, "no key, no signature");
+}
+
+#[tokio::test]
+async fn grpc_of_0_3_is_named_where_the_address_says_which_agent_is_meant() {
+    let default = Some(AgentId::parse("echo").unwrap());
+    for (default, at_agent) in [(default, true), (None, false)] {
+        let cards = Cards::at("https://hub.example.com").with_grpc();
+        let cards = cards.with_default_agent(default);
+        let hub = A2aHub::start_with(true, cards).await;
+        let _echo = hub.attach("echo", echo());
+        for (path, is_named) in [(ECHO, at_agent), (HUB, true)] {
+            let card = hub.card(path).await;
+            let named = json!({"url": "hub.example.com:443", "transport": "GRPC"});
+            let interfaces = card["additionalInterfaces"].as_array().unwrap();
+            assert_eq!(interfaces.contains(&named), is_named, "{path}: {card}");
+        }
+    }
 }
 
 #[tokio::test]

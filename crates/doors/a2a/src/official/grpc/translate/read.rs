@@ -262,7 +262,7 @@ fn object(
 }
 
 /// Formats a time as RFC 3339 in UTC; `None` if the time is out of range.
-fn written(time: proto::Timestamp) -> Option<String> {
+pub(in crate::official::grpc) fn written(time: proto::Timestamp) -> Option<String> {
     let time = Timestamp::new(time.seconds, time.nanos).ok()?;
     Some(time.to_string())
 }

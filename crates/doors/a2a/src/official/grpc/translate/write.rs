@@ -173,7 +173,7 @@ fn part(part: Part) -> proto::Part {
 }
 
 /// Decodes the bytes of a file. Invalid base64 is passed on as text, so that no content is lost.
-fn bytes(base64: &str) -> Vec<u8> {
+pub(in crate::official::grpc) fn bytes(base64: &str) -> Vec<u8> {
     let decoded = Base64::from(base64).decode();
     decoded.unwrap_or_else(|_| base64.as_bytes().to_vec())
 }
@@ -183,7 +183,7 @@ fn object(raw: Option<&RawValue>) -> Option<proto::Struct> {
 }
 
 /// Parses a time; `None` for an invalid time.
-fn time(text: &str) -> Option<proto::Timestamp> {
+pub(in crate::official::grpc) fn time(text: &str) -> Option<proto::Timestamp> {
     let time: Timestamp = text.parse().ok()?;
     // In protobuf, nanoseconds count forward in time, also before 1970.
     Some(proto::Timestamp {
