@@ -10,13 +10,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use axum::Router;
 use jackfield_core::{hub::Hub, principal::Scopes, store::Store, token::TokenLookup};
 use jackfield_kit::{
     auth::Gatekeeper,
     door::{self, DoorContext, ReloadSecrets, SecretStore},
     files::Files,
-    guard::{BodyRules, Guard, HostRules},
+    guard::{Guard, HostRules},
     outbox::Courier,
     server::{Server, ServerLimits, listen},
     tasks::Tasks,
@@ -105,8 +104,10 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         Some(warning) => gatekeeper.with_proxy_warning(warning),
         None => gatekeeper,
     };
+    let hosts = Arc::new(host_rules(config, addr)?);
     let context = DoorContext {
         gatekeeper,
+        hosts: hosts.clone(),
         hub: hub.clone(),
         tasks: Tasks::new(),
         outbound: outbound.clone(),
@@ -124,7 +125,11 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         version: env!("CARGO_PKG_VERSION"),
     };
     let doors = Doors::open(config, proof_key, teams, &context).await?;
-    let router = with_guard(config, addr, doors.router, doors.bodies)?;
+    let guard = Guard::new(hosts)
+        .with_bodies(doors.bodies)
+        .with_browser_headers(&doors.browser_headers);
+    let router = doors.router.fallback(not_found::answer_not_found);
+    let router = router.layer(guard);
     let tasks = context.tasks;
     let mut courier = Courier::new(hub.clone(), outbound, key);
     for composer in doors.composers {
@@ -159,22 +164,14 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
     })
 }
 
-/// Adds the answer for unknown paths to `router`, and a [`Guard`] that refuses requests for other hosts and
-/// from foreign web pages.
-fn with_guard(
-    config: &HubConfig,
-    addr: SocketAddr,
-    router: Router,
-    bodies: BodyRules,
-) -> Result<Router> {
-    let rules = HostRules {
+/// Returns the host names of a hub that listens on `addr`, and the origins of web pages that may use the hub.
+fn host_rules(config: &HubConfig, addr: SocketAddr) -> Result<HostRules> {
+    Ok(HostRules {
         listen: vec![addr],
         public_url: config.public_url.as_deref().map(str::parse).transpose()?,
         allowed_hosts: config.allowed_hosts.clone(),
         allowed_origins: config.allowed_origins.clone(),
-    };
-    let router = router.fallback(not_found::answer_not_found);
-    Ok(router.layer(Guard::new(rules).with_bodies(bodies)))
+    })
 }
 
 /// Secrets of the hub, stored as files in the data directory.

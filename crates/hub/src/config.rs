@@ -19,7 +19,7 @@ use jackfield_kit::{
     auth::TokenlessAccess,
     dial::{self, DialTarget},
     door::{ConfigError, check_url},
-    guard::is_loopback,
+    guard::{check_origin, is_loopback},
 };
 use serde::{Deserialize, Serialize};
 
@@ -252,6 +252,9 @@ impl HubConfig {
         let origins = self.callback_trusted_origins.iter();
         for (key, url) in urls.chain(origins.map(named("callback_trusted_origins"))) {
             check_url(key, url)?;
+        }
+        for origin in &self.allowed_origins {
+            check_origin("allowed_origins", origin)?;
         }
         if self.require_token && self.insecure {
             bail!("require_token and insecure exclude each other; remove one of them");
@@ -628,6 +631,23 @@ mod tests {
         };
         let config = HubConfig::load(Some(&file), overrides).unwrap();
         assert_eq!((config.listen, config.log.as_str()), (listen, "debug"));
+    }
+
+    #[test]
+    fn origins_that_cannot_be_meant_are_refused_with_the_reason() {
+        for (origin, why) in [
+            ("*", "every web page"),
+            ("https://a.example/app", "no path"),
+        ] {
+            let config = HubConfig::parse(&format!("allowed_origins = [{origin:?}]"));
+            let error = config.unwrap().check().unwrap_err().to_string();
+            assert!(
+                error.contains("allowed_origins") && error.contains(why),
+                "{error}"
+            );
+        }
+        let config = HubConfig::parse("allowed_origins = [\"http://localhost:8000\"]");
+        config.unwrap().check().unwrap();
     }
 
     #[test]

@@ -7,7 +7,7 @@ use axum::Router;
 use jackfield_kit::{
     dial::{self, Dialler, RemoteProtocol},
     door::{DoorConfig as _, DoorContext, OpenedDoor, ReloadSecrets, SocketProtocol},
-    guard::BodyRules,
+    guard::{BodyRules, BrowserHeaders},
     outbox::Composer,
 };
 use jackfield_own::proof::ProofKey;
@@ -34,6 +34,8 @@ pub(crate) struct Doors {
     pub(crate) router: Router,
     /// Exceptions of the routes from the check of content types.
     pub(crate) bodies: BodyRules,
+    /// Headers of the protocols that web pages send and read.
+    pub(crate) browser_headers: BrowserHeaders,
     /// Composers of callback messages.
     pub(crate) composers: Vec<Arc<dyn Composer>>,
     /// Doors that read their secrets again on reload.
@@ -77,6 +79,7 @@ impl Doors {
         Ok(Self {
             router: joined.router(context),
             bodies: joined.bodies,
+            browser_headers: joined.browser_headers,
             composers: joined.composers,
             reload: joined.reload,
             #[cfg(feature = "p2p")]
@@ -92,6 +95,7 @@ struct MergedDoors {
     sockets: Vec<Arc<dyn SocketProtocol>>,
     composers: Vec<Arc<dyn Composer>>,
     bodies: BodyRules,
+    browser_headers: BrowserHeaders,
     reload: Vec<Arc<dyn ReloadSecrets>>,
     diallers: Vec<Arc<dyn Dialler>>,
 }
@@ -105,6 +109,7 @@ impl MergedDoors {
             sockets: first.socket.into_iter().collect(),
             composers: first.composer.into_iter().collect(),
             bodies: first.bodies,
+            browser_headers: first.browser_headers,
             reload: first.reload.into_iter().collect(),
             diallers: first.dialler.into_iter().collect(),
         }
@@ -117,6 +122,7 @@ impl MergedDoors {
         self.sockets.extend(door.socket);
         self.composers.extend(door.composer);
         self.bodies.merge(door.bodies);
+        self.browser_headers.merge(door.browser_headers);
         self.reload.extend(door.reload);
         self.diallers.extend(door.dialler);
         door.handle

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use jackfield_kit::{
     dial::RemoteProtocol,
     door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor},
-    guard::BodyRules,
+    guard::{BodyRules, BrowserHeaders},
 };
 use jackfield_model::AgentId;
 use serde::{Deserialize, Serialize};
 
-use crate::{A2aDoor, CardKey, Cards, DOOR, Remotes, cards_router, dial, door::PREFIX, router};
+use crate::{
+    A2aDoor, CardKey, Cards, DOOR, Remotes, cards_router, dial, door::PREFIX, router,
+    wire::seed::AGENT_HEADER,
+};
 
 /// The protocol of remote A2A servers.
 pub const REMOTES: &dyn RemoteProtocol = &dial::A2aServers;
@@ -60,6 +63,15 @@ impl DoorConfig for Config {
             bodies: BodyRules {
                 own_paths: vec![PREFIX],
                 ..BodyRules::default()
+            },
+            browser_headers: BrowserHeaders {
+                accepted: vec![
+                    "a2a-extensions",
+                    "a2a-version",
+                    "x-a2a-extensions",
+                    AGENT_HEADER,
+                ],
+                exposed: vec!["a2a-extensions", "x-a2a-extensions"],
             },
             dialler: Some(Arc::new(remotes)),
             ..opened

@@ -23,7 +23,7 @@ use crate::{
     auth::Gatekeeper,
     dial::{DialTarget, Dialler},
     files::Files,
-    guard::BodyRules,
+    guard::{BodyRules, BrowserHeaders, HostRules},
     outbound::Outbound,
     outbox::Composer,
     tasks::Tasks,
@@ -38,6 +38,8 @@ pub struct DoorContext {
     pub hub: Hub,
     /// Authenticates connections and requests, and knows which clients need no token.
     pub gatekeeper: Gatekeeper,
+    /// Host names of the hub, and origins of web pages that may use the hub.
+    pub hosts: Arc<HostRules>,
     /// Tasks for the door's connections and background work. They stop with the hub.
     pub tasks: Tasks,
     /// Client for URLs chosen by callers, agents or operators.
@@ -118,6 +120,8 @@ pub struct OpenedDoor<H = ()> {
     pub composer: Option<Arc<dyn Composer>>,
     /// Exceptions of the door's routes from the check of content types.
     pub bodies: BodyRules,
+    /// Headers of the door's protocol that web pages of listed origins send and read.
+    pub browser_headers: BrowserHeaders,
     /// Reloads the door's secrets at the operator's request.
     pub reload: Option<Arc<dyn ReloadSecrets>>,
     /// Dials remotes of the door's protocol.
@@ -146,6 +150,7 @@ impl<H> OpenedDoor<H> {
             socket: None,
             composer: None,
             bodies: BodyRules::default(),
+            browser_headers: BrowserHeaders::default(),
             reload: None,
             dialler: None,
         }

@@ -2,7 +2,13 @@
 //! belong to the hub (against DNS rebinding), and its `Origin`, if a browser sends one, must be the hub
 //! itself or listed. [`check`] decides, and [`Guard`] applies the decision to every request. A second check
 //! covers browsers and pages that omit `Origin`: the guard refuses requests that a browser marks as
-//! cross-site, and bodies of a type that a page can send without a preflight request.
+//! cross-site, and bodies of a type that a page can send without a preflight request. Pages of listed origins get
+//! the headers with which their browser lets them read answers (CORS).
+
+mod cors;
+mod origin;
+#[cfg(test)]
+mod tests;
 
 use std::{
     convert::Infallible,
@@ -19,9 +25,12 @@ use axum::{
 use futures_util::future::Either;
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header, uri::Authority};
 use tower::{Layer, Service};
+use tower_http::cors::{self as tower_cors, Cors, CorsLayer};
 
-#[cfg(test)]
-mod tests;
+pub use self::{
+    cors::BrowserHeaders,
+    origin::{check_origin, is_same_origin},
+};
 
 /// Host names and origins allowed by a hub.
 #[derive(Debug, Clone, Default)]
@@ -159,9 +168,15 @@ impl HostRules {
     }
 
     fn lists_origin(&self, origin: &str) -> bool {
-        self.allowed_origins
-            .iter()
-            .any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
+        let mut listed = self.allowed_origins.iter();
+        listed.any(|it| is_same_origin(it, origin))
+    }
+
+    /// Returns whether pages of `origin` may use the hub under the name `host`: those of a listed origin, and the
+    /// hub's own.
+    pub fn allows_origin(&self, origin: &str, host: &str) -> bool {
+        let host = HostName::parse(host);
+        self.lists_origin(origin) || host.is_some_and(|host| self.knows_origin(origin, &host))
     }
 
     fn public_name(&self) -> Option<HostName> {
@@ -255,15 +270,26 @@ impl BodyRules {
 pub struct Guard {
     hosts: Arc<HostRules>,
     bodies: Arc<BodyRules>,
+    /// Writer of the CORS headers, if an origin is listed.
+    cors: Option<Arc<CorsLayer>>,
 }
 
 impl Guard {
     /// Creates a guard with the given rules, without exceptions from the check of content types.
-    pub fn new(hosts: HostRules) -> Self {
+    pub fn new(hosts: impl Into<Arc<HostRules>>) -> Self {
+        let hosts = hosts.into();
         Self {
-            hosts: Arc::new(hosts),
+            cors: cors::layer(&hosts, &BrowserHeaders::default()),
+            hosts,
             bodies: Arc::default(),
         }
+    }
+
+    /// Sets the headers of protocols that web pages send and read.
+    #[must_use]
+    pub fn with_browser_headers(mut self, headers: &BrowserHeaders) -> Self {
+        self.cors = cors::layer(&self.hosts, headers);
+        self
     }
 
     /// Sets the exceptions from the check of content types.
@@ -349,7 +375,10 @@ impl<S> Layer<S> for Guard {
     fn layer(&self, inner: S) -> Self::Service {
         Guarded {
             guard: self.clone(),
-            inner,
+            inner: TypeChecked {
+                bodies: self.bodies.clone(),
+                inner,
+            },
         }
     }
 }
@@ -358,10 +387,55 @@ impl<S> Layer<S> for Guard {
 #[derive(Debug, Clone)]
 pub struct Guarded<S> {
     guard: Guard,
-    inner: S,
+    inner: TypeChecked<S>,
 }
 
 impl<S> Service<Request<Body>> for Guarded<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible> + Clone,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<
+        Either<
+            tower_cors::ResponseFuture<<TypeChecked<S> as Service<Request<Body>>>::Future>,
+            <TypeChecked<S> as Service<Request<Body>>>::Future,
+        >,
+        Ready<Result<Response, Infallible>>,
+    >;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if let Err(refusal) = self.guard.check(&request) {
+            return Either::Right(ready(Ok(refuse(&refusal))));
+        }
+        let method = request.method();
+        let is_for_routes =
+            *method == Method::OPTIONS && !cors::is_preflight(method, request.headers());
+        Either::Left(match &self.guard.cors {
+            Some(cors) if !is_for_routes => {
+                // The service that is ready answers; its clone takes its place.
+                let next = self.inner.clone();
+                let ready = std::mem::replace(&mut self.inner, next);
+                let mut with_cors: Cors<_> = cors.layer(ready);
+                Either::Left(with_cors.call(request))
+            }
+            _ => Either::Right(self.inner.call(request)),
+        })
+    }
+}
+
+/// A service whose bodies are of a type that a page cannot send without a preflight request.
+#[derive(Debug, Clone)]
+pub struct TypeChecked<S> {
+    bodies: Arc<BodyRules>,
+    inner: S,
+}
+
+impl<S> Service<Request<Body>> for TypeChecked<S>
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
@@ -374,16 +448,14 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        match self
-            .guard
-            .check(&request)
-            .and_then(|()| check_type(&request, &self.guard.bodies))
-        {
+        match check_type(&request, &self.bodies) {
             Ok(()) => Either::Left(self.inner.call(request)),
-            Err(refusal) => {
-                tracing::debug!(%refusal, "request refused");
-                Either::Right(ready(Ok(refusal.into_response())))
-            }
+            Err(refusal) => Either::Right(ready(Ok(refuse(&refusal)))),
         }
     }
+}
+
+fn refuse(refusal: &GuardError) -> Response {
+    tracing::debug!(%refusal, "request refused");
+    refusal.clone().into_response()
 }

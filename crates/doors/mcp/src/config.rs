@@ -1,8 +1,11 @@
 //! Configuration of the MCP door, and how the hub opens the door. The door has no settings.
 
-use jackfield_kit::door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor};
+use jackfield_kit::{
+    door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor},
+    guard::BrowserHeaders,
+};
 
-use crate::{McpState, router};
+use crate::{McpState, router, serve::SESSION};
 
 /// Configuration of the MCP door.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +22,13 @@ impl DoorConfig for Config {
             version: context.version,
             stop: context.tasks.stop_token().clone(),
         };
-        Ok(OpenedDoor::new(()).with_routes(router(mcp)))
+        let opened = OpenedDoor {
+            browser_headers: BrowserHeaders {
+                accepted: vec!["mcp-method", "mcp-name", "mcp-protocol-version", SESSION],
+                exposed: vec![SESSION],
+            },
+            ..OpenedDoor::new(())
+        };
+        Ok(opened.with_routes(router(mcp)))
     }
 }

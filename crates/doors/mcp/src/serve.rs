@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// Header with the client's session id.
-const SESSION: &str = "mcp-session-id";
+pub(crate) const SESSION: &str = "mcp-session-id";
 
 /// MCP server of the `rmcp` crate with the door's [`McpHandler`].
 pub(crate) type McpService = StreamableHttpService<McpHandler, NeverSessionManager>;

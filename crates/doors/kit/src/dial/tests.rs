@@ -63,6 +63,7 @@ impl PigeonHub {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let context = DoorContext {
+            hosts: Arc::default(),
             files: crate::files::Files::for_hub(&hub),
             gatekeeper: Gatekeeper::new(hub.clone(), true),
             hub: hub.clone(),

@@ -57,7 +57,7 @@ pub(super) fn counted(mut response: Response, account: &Account, version: Versio
         None => account.answer(if is_small { 0 } else { size }),
     };
     let Some(share) = share else {
-        return refused();
+        return refused(&response);
     };
     let sending = Arc::new(SendProgress(Mutex::new(UnsentBytes {
         share,
@@ -85,10 +85,19 @@ pub(super) fn counted(mut response: Response, account: &Account, version: Versio
     })
 }
 
-fn refused() -> Response {
+/// Returns the error in place of `answer`. Keeps the headers without which a browser hides the error from the page.
+fn refused(answer: &Response) -> Response {
     let mut response = ApiError::from(too_many_answers()).into_response();
-    let soon = HeaderValue::from_static("1");
-    response.headers_mut().insert(header::RETRY_AFTER, soon);
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    for name in [
+        header::ACCESS_CONTROL_ALLOW_ORIGIN,
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        header::VARY,
+    ] {
+        let value = answer.headers().get(&name).cloned();
+        headers.extend(value.map(|value| (name, value)));
+    }
     response
 }
 

@@ -27,6 +27,7 @@ use crate::{
     auth::{Gatekeeper, Ingress},
     door::{DoorConfig, DoorContext, HubEndpoint, OpenedDoor, SecretStore, SocketProtocol},
     files::{FileKey, Files},
+    guard::HostRules,
     outbound::{Outbound, OutboundRules},
     outbox::{CallbackKey, Composer, Courier},
     server::{Server, ServerLimits},
@@ -51,6 +52,8 @@ pub struct TestSettings {
     pub outbound: OutboundRules,
     /// Public URL that the hub tells its doors; its own address if `None`.
     pub public_url: Option<String>,
+    /// Origins of web pages that may use the hub.
+    pub allowed_origins: Vec<String>,
     /// Whether the hub offers files under links.
     pub has_file_links: bool,
     /// Whether the clocks of the hub run ([`Hub::sweep_forever`]).
@@ -65,6 +68,7 @@ impl Default for TestSettings {
             trusts_everyone: true,
             outbound: OutboundRules::default(),
             public_url: None,
+            allowed_origins: Vec::new(),
             has_file_links: false,
             has_clocks: false,
         }
@@ -88,8 +92,14 @@ impl TestSettings {
         if self.has_file_links {
             files.serve_at(&url, FileKey::new("file key"));
         }
+        let hosts = HostRules {
+            listen: vec![bound],
+            allowed_origins: self.allowed_origins,
+            ..HostRules::default()
+        };
         let context = DoorContext {
             remotes: Vec::new().into(),
+            hosts: Arc::new(hosts),
             gatekeeper: Gatekeeper::new(hub.clone(), self.trusts_everyone),
             hub,
             tasks: Tasks::new(),
