@@ -18,7 +18,12 @@ use http::{
 use jackfield_core::{hub::Hub, principal::Principal, token::TokenLookup};
 use jackfield_model::{Failure, Owner, Reason};
 
-use crate::{guard::is_loopback, peer_user::PeerUser, server::RequestPeer};
+use crate::{
+    guard::is_loopback,
+    peer_user::PeerUser,
+    server::RequestPeer,
+    ticket::{self, BrowserTicket, TicketOutcome, Tickets},
+};
 
 /// How a request reached the hub, as far as the hub can tell.
 #[derive(Debug, Clone)]
@@ -29,11 +34,17 @@ pub enum Ingress {
     Over(PeerUser),
     /// Through a proxy or tunnel, on behalf of an unknown client.
     Forwarded,
+    /// With a ticket in the handshake of a WebSocket, from wherever. The ticket is then the only credential of
+    /// the connection.
+    WithTicket(TicketOutcome),
 }
 
 impl Ingress {
     /// Returns how a request with this head reached the hub.
     pub fn of_request(head: &Parts) -> Self {
+        if let Some(outcome) = head.extensions.get::<TicketOutcome>() {
+            return Self::WithTicket(outcome.clone());
+        }
         if let Some(sign) = proxy_sign(head) {
             tracing::debug!(sign, "a request came through a proxy");
             return Self::Forwarded;
@@ -41,6 +52,19 @@ impl Ingress {
         match head.extensions.get::<RequestPeer>() {
             Some(peer) => Self::Over(peer.user.clone()),
             None => Self::Directly,
+        }
+    }
+
+    /// Returns whether the handshake had a ticket, valid or not.
+    pub fn has_ticket(&self) -> bool {
+        matches!(self, Self::WithTicket(_))
+    }
+
+    /// Returns why the ticket of the handshake was refused, if it was.
+    pub fn refused_ticket(&self) -> Option<Failure> {
+        match self {
+            Self::WithTicket(outcome) => outcome.principal().err(),
+            Self::Directly | Self::Over(_) | Self::Forwarded => None,
         }
     }
 }
@@ -174,6 +198,7 @@ pub struct Gatekeeper {
     trust: TokenlessAccess,
     /// Warning for the operator about a proxy in front of the hub.
     proxy_warning: Option<Arc<ProxyWarning>>,
+    tickets: Tickets<BrowserTicket>,
 }
 
 /// A warning for the log, written at the first request forwarded by a proxy.
@@ -199,7 +224,19 @@ impl Gatekeeper {
             hub,
             trust: trust.into(),
             proxy_warning: None,
+            tickets: Tickets::default(),
         }
+    }
+
+    /// Returns the tickets with which web pages open WebSockets.
+    pub fn tickets(&self) -> &Tickets<BrowserTicket> {
+        &self.tickets
+    }
+
+    /// Redeems the ticket of a WebSocket handshake, if there is one, and removes it from the request. Called once
+    /// per request, before any door sees the request.
+    pub(crate) fn redeem_ticket(&self, head: &mut Parts) {
+        ticket::redeem(&self.tickets, head);
     }
 
     /// Returns the clients that need no token.
@@ -220,9 +257,9 @@ impl Gatekeeper {
     /// Returns whether a connection that reached the hub in this way needs no token.
     pub fn trusts(&self, came: &Ingress) -> bool {
         match (self.trust, came) {
-            (TokenlessAccess::Nobody, _) | (TokenlessAccess::ThisMachine, Ingress::Forwarded) => {
-                false
-            }
+            (_, Ingress::WithTicket(_))
+            | (TokenlessAccess::Nobody, _)
+            | (TokenlessAccess::ThisMachine, Ingress::Forwarded) => false,
             (TokenlessAccess::ThisMachine, Ingress::Over(user)) => user.is_same_user(),
             (TokenlessAccess::ThisMachine, Ingress::Directly) | (TokenlessAccess::Everybody, _) => {
                 true
@@ -247,8 +284,11 @@ impl Gatekeeper {
 
     /// Returns the principal for a token, or for a client without a token. Where no token is needed, an
     /// unknown token is accepted: clients of other hubs bring theirs along. A revoked or expired token is
-    /// always refused.
+    /// always refused. A connection with a ticket has the principal of the ticket, whatever `token` is.
     pub fn admit(&self, token: Option<&str>, came: &Ingress) -> Result<Principal, Failure> {
+        if let Ingress::WithTicket(outcome) = came {
+            return outcome.principal();
+        }
         if let (Some(warning), Ingress::Forwarded) = (&self.proxy_warning, came) {
             warning.write();
         }

@@ -3,7 +3,8 @@
 //! - [`server`], [`socket`], [`io`], [`tls`]: the HTTP server and its sockets.
 //! - [`ws`], [`ws_connection`], [`mailbox`]: the WebSocket and the actor of one WebSocket connection; [`upgrade`]
 //!   turns an HTTP request into a WebSocket.
-//! - [`auth`], [`guard`], [`peer_user`]: authentication, and the checks of the `Host` and `Origin` headers.
+//! - [`auth`], [`ticket`], [`peer_user`]: authentication, and credentials that work once.
+//! - [`guard`]: the checks of the `Host` and `Origin` headers, and the answers to web pages of other origins.
 //! - [`sse`], [`body`], [`etag`], [`json`], [`trace`]: bodies and headers of responses and requests.
 //! - [`similar`]: suggestions for a mistyped id.
 //! - [`api`]: the parts shared by the routes of the hub's own API.
@@ -35,6 +36,7 @@ pub mod sse;
 pub mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod ticket;
 pub mod tls;
 pub mod trace;
 pub mod upgrade;

@@ -208,8 +208,8 @@ impl Server {
         self
     }
 
-    /// Counts requests for the owners of their tokens, and recognizes administrators. Without a
-    /// [`Gatekeeper`], requests count for network addresses.
+    /// Counts requests for the owners of their tokens, recognizes administrators, and redeems the tickets of
+    /// WebSocket handshakes. Without a [`Gatekeeper`], requests count for network addresses.
     pub fn with_gatekeeper(mut self, gatekeeper: Gatekeeper) -> Self {
         self.gatekeeper = Some(gatekeeper);
         self
@@ -370,6 +370,9 @@ impl RequestHandler {
         let (mut head, body) = request.into_parts();
         // Before authentication: a request without a `RequestPeer` would pass as coming from this process.
         head.extensions.insert(self.peer.clone());
+        if let Some(gatekeeper) = &self.gatekeeper {
+            gatekeeper.redeem_ticket(&mut head);
+        }
         if self.is_operators {
             self.begun.notify_one();
             if !self.is_from_operator(&head) {

@@ -20,6 +20,7 @@ use crate::{
     io::Io,
     server::HttpIo,
     tasks::Tasks,
+    ticket::BROWSER_PROTOCOL,
     ws::{Ws, WsConfig},
 };
 
@@ -67,8 +68,9 @@ impl Upgrade {
         self
     }
 
-    /// Answers `101 Switching Protocols`. Once the response is written, `session` runs with the [`Ws`] as one
-    /// of `tasks`.
+    /// Answers `101 Switching Protocols`. If the door selected no subprotocol, [`BROWSER_PROTOCOL`] is selected if
+    /// the client offered it. Once the response is written, `session` runs with
+    /// the [`Ws`] as one of `tasks`.
     pub fn run<F>(
         self,
         tasks: &Tasks,
@@ -96,7 +98,9 @@ impl Upgrade {
         headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(header::SEC_WEBSOCKET_ACCEPT, self.accept);
-        if let Some(protocol) = self.chosen {
+        let is_from_page = self.protocols.iter().any(|it| it == BROWSER_PROTOCOL);
+        let usual = is_from_page.then(|| HeaderValue::from_static(BROWSER_PROTOCOL));
+        if let Some(protocol) = self.chosen.or(usual) {
             headers.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
         }
         response
@@ -217,7 +221,10 @@ fn is_key(key: &[u8]) -> bool {
 }
 
 /// Returns the comma-separated tokens of a header that may be repeated.
-fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+pub(crate) fn tokens<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> + use<'a> {
     headers
         .get_all(name)
         .iter()

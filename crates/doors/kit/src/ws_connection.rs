@@ -295,6 +295,15 @@ impl WsConnection {
         self.shown.as_ref()?.token.as_deref()
     }
 
+    /// Returns the token that authenticates the peer: that of its first frame, else that of the handshake. A
+    /// connection that came with a ticket has none, whatever its first frame says.
+    pub fn token_or<'a>(&'a self, in_frame: Option<&'a str>) -> Option<&'a str> {
+        if self.ingress().has_ticket() {
+            return None;
+        }
+        in_frame.filter(|token| !token.is_empty()).or(self.token())
+    }
+
     /// Returns how the client of the handshake reached the hub, until the peer is authenticated.
     pub fn ingress(&self) -> &Ingress {
         let shown = self.shown.as_ref();

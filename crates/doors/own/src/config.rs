@@ -26,6 +26,7 @@ impl DoorConfig for Config {
         let (routes, api) = router(OwnState {
             hub: hub.clone(),
             gatekeeper: context.gatekeeper.clone(),
+            hosts: context.hosts.clone(),
             files: context.files.clone(),
             version: context.version,
             stop: context.tasks.stop_token().clone(),

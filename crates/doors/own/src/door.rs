@@ -9,6 +9,7 @@ use jackfield_kit::{
     api::{ApiError, ApiState, count_refused, wrong_method},
     auth::Gatekeeper,
     files::Files,
+    guard::HostRules,
 };
 use jackfield_model::{Failure, Reason};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     DOOR, agents, callbacks, calls,
     describe::{self, ApiDescription},
-    events, files, health, invites, tasks, tokens,
+    events, files, health, invites, tasks, tickets, tokens,
 };
 
 /// State of the API.
@@ -28,6 +29,8 @@ pub struct OwnState {
     pub hub: Hub,
     /// Authenticates callers.
     pub gatekeeper: Gatekeeper,
+    /// Origins of web pages that may use the hub.
+    pub hosts: Arc<HostRules>,
     /// Files under links.
     pub files: Arc<Files>,
     /// Version of the hub, for display.
@@ -67,6 +70,7 @@ pub fn router(state: OwnState) -> (Router, OpenApi) {
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .routes(routes!(tokens::whoami))
+        .routes(routes!(tickets::create))
         .routes(routes!(invites::create))
         .routes(routes!(invites::redeem))
         .routes(routes!(health::healthz))

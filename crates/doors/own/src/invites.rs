@@ -15,12 +15,13 @@ use jackfield_kit::{
         ApiError, ApiErrorBody, AuthenticatedCaller, CallErrorResponses, PathId, UnreadBody,
         invalid,
     },
+    ticket::TicketKind as _,
     tls::Tls,
 };
 use jackfield_model::{AgentId, Failure, Reason};
 
+use self::tickets::InviteTicket;
 pub(crate) use self::tickets::InviteTickets;
-use self::tickets::{InviteTicket, LIFETIME};
 use crate::{
     OwnState,
     translate::invite::{InviteBody, InviteView, SetupView},
@@ -87,7 +88,7 @@ pub(crate) async fn create(
     // Without own TLS, the hub does not know the certificate of the proxy in front.
     let ca = tls.filter(|_| url.starts_with("https://"));
     let ca = ca.and_then(|Extension(tls)| tls.fingerprint());
-    let view = InviteView::new(agent, owner, url, ca, LIFETIME);
+    let view = InviteView::new(agent, owner, url, ca, InviteTicket::LIFETIME);
     Ok((StatusCode::CREATED, Json(view)))
 }
 

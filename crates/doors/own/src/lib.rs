@@ -1,4 +1,4 @@
-//! The hub's own HTTP API: agents, calls and tasks, events, files, tokens, invites, health. JSON with
+//! The hub's own HTTP API: agents, calls and tasks, events, files, tokens, tickets, invites, health. JSON with
 //! snake_case names; streams are SSE; errors are always `{"error", "message"}` with a code from
 //! docs/promises.md, section Failures.
 //!
@@ -20,6 +20,7 @@ pub mod proof;
 mod stream;
 mod task_response;
 mod tasks;
+mod tickets;
 mod tokens;
 pub mod translate;
 

@@ -11,6 +11,7 @@ pub mod frame;
 pub mod invite;
 pub mod span;
 pub mod task;
+pub mod ticket;
 pub mod watch;
 
 use jackfield_core::{

@@ -1,24 +1,31 @@
 //! WebSocket viewers of a team (`/ws/agent-team/{id}`) and of a single agent (`/ws/agent/{id}`). Unauthorized
 //! callers are refused before the upgrade. An unknown team is reported after the upgrade, as the protocol
-//! requires.
+//! requires; so is a refused ticket, because web pages cannot read the answer to a handshake.
 
 mod commands;
 mod session;
 mod snapshot;
 
-use axum::{Extension, Router, extract::State, response::Response, routing::get};
+use axum::{
+    Extension, Router,
+    extract::{FromRequestParts, State},
+    response::Response,
+    routing::get,
+};
+use http::request::Parts;
 use jackfield_core::principal::Principal;
 use jackfield_kit::{
     api::{ApiError, ApiQuery, AuthenticatedCaller, PathId, invalid},
     auth::Ingress,
     server::RequestPeer,
+    ticket::TICKET_PARAMETER,
     upgrade::Upgrade,
-    ws_connection::{WsConnection, WsConnectionParts},
+    ws_connection::{WsConnection, WsConnectionEnd, WsConnectionParts},
 };
 use jackfield_model::Failure;
 
 use self::session::ViewerSession;
-use crate::{DOOR, TeamDoor, team::feed::ReplayStart, translate::BoardForm};
+use crate::{DOOR, TeamDoor, team::feed::ReplayStart, translate::BoardForm, wire};
 
 /// Builds the WebSocket routes.
 pub(crate) fn router(door: TeamDoor) -> Router {
@@ -37,9 +44,24 @@ enum ViewedSubject {
     Agent(String),
 }
 
+/// The caller of a viewer's address, or why its ticket is refused.
+struct ViewerCaller(Result<Principal, Failure>);
+
+impl FromRequestParts<TeamDoor> for ViewerCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, door: &TeamDoor) -> Result<Self, ApiError> {
+        if let Some(failure) = Ingress::of_request(parts).refused_ticket() {
+            return Ok(Self(Err(failure)));
+        }
+        let caller = AuthenticatedCaller::from_request_parts(parts, door).await?;
+        Ok(Self(Ok(caller.0)))
+    }
+}
+
 async fn view_team(
     State(door): State<TeamDoor>,
-    AuthenticatedCaller(principal): AuthenticatedCaller,
+    ViewerCaller(caller): ViewerCaller,
     PathId(id): PathId,
     mut params: ApiQuery,
     peer: Option<Extension<RequestPeer>>,
@@ -53,14 +75,14 @@ async fn view_team(
     };
     params.finish()?;
     let subject = ViewedSubject::Team(id, form);
-    open(door, principal, subject, since, peer, upgrade)
+    open(door, caller, subject, since, peer, upgrade)
 }
 
 /// Opens the WebSocket of a single agent. The published client for the address ignores sequence numbers and
 /// would show replayed events twice, so only `replay=true` sends past events.
 async fn view_agent(
     State(door): State<TeamDoor>,
-    AuthenticatedCaller(principal): AuthenticatedCaller,
+    ViewerCaller(caller): ViewerCaller,
     PathId(id): PathId,
     mut params: ApiQuery,
     peer: Option<Extension<RequestPeer>>,
@@ -72,7 +94,7 @@ async fn view_agent(
     };
     params.finish()?;
     let subject = ViewedSubject::Agent(id);
-    open(door, principal, subject, since, peer, upgrade)
+    open(door, caller, subject, since, peer, upgrade)
 }
 
 /// Reads the start position ([`ReplayStart`]) of a team's viewer from the query parameters `after_sequence` (a number in
@@ -102,18 +124,39 @@ pub(crate) fn since(params: &mut ApiQuery) -> Result<ReplayStart, Failure> {
 
 fn open(
     door: TeamDoor,
-    principal: Principal,
+    caller: Result<Principal, Failure>,
     subject: ViewedSubject,
     since: ReplayStart,
     peer: Option<Extension<RequestPeer>>,
     upgrade: Upgrade,
 ) -> Result<Response, ApiError> {
+    let principal = match caller {
+        Ok(principal) => principal,
+        Err(failure) => return Ok(refuse_ticket(&door, failure, peer, upgrade)),
+    };
     let parts = line_parts(&door, &principal, peer)?;
     let tasks = door.tasks.clone();
     Ok(WsConnection::open(upgrade, &tasks, parts, move |line| {
         let mut session = ViewerSession::new(door, principal, subject, line);
         async move { session.run(since).await }
     }))
+}
+
+/// Accepts the connection, says why its ticket is refused, and closes.
+fn refuse_ticket(
+    door: &TeamDoor,
+    failure: Failure,
+    peer: Option<Extension<RequestPeer>>,
+    upgrade: Upgrade,
+) -> Response {
+    door.teams.hub().metrics().refused(DOOR);
+    let parts = unauthenticated_parts(door, peer.map(|Extension(peer)| peer));
+    WsConnection::open(upgrade, &door.tasks, parts, |mut line| async move {
+        let text = format!("{TICKET_PARAMETER}: {}", failure.text);
+        line.queue(&wire::error(wire::code::UNAUTHORIZED, &text, None));
+        let end = WsConnectionEnd::Close(wire::CLOSE_REFUSED, "ticket refused");
+        line.close(end).await;
+    })
 }
 
 /// Builds the parts for a [`WsConnection`] of the team door. Counts the connection for its owner, and fails if the
@@ -127,13 +170,18 @@ pub(crate) fn line_parts(
     if let Some(peer) = &mut peer {
         peer.account.move_to(&principal.owner)?;
     }
-    Ok(WsConnectionParts {
+    Ok(unauthenticated_parts(door, peer))
+}
+
+/// Builds the parts of a connection that no frame authenticates: the caller was authenticated before, or is
+/// refused.
+fn unauthenticated_parts(door: &TeamDoor, peer: Option<RequestPeer>) -> WsConnectionParts {
+    WsConnectionParts {
         hub: door.teams.hub().clone(),
         door: DOOR,
         stop: door.tasks.stop_token().clone(),
         peer,
-        // The caller was authenticated before.
         token: None,
         came: Ingress::Forwarded,
-    })
+    }
 }

@@ -49,6 +49,9 @@ pub use task::{Deliverable, PlanTask};
 /// Close code of a connection that named an unknown team or agent.
 pub const CLOSE_NOT_FOUND: u16 = 4004;
 
+/// Close code of a connection whose ticket is refused.
+pub const CLOSE_REFUSED: u16 = 1008;
+
 /// Maximum number of nested teams around an event.
 pub const MAX_NESTING: usize = 16;
 

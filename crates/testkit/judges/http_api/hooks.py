@@ -343,6 +343,8 @@ def before_call(context, case, **kwargs):
         case.query = {}
     if is_helped and "/v1/teams" in operation:
         mend_team(operation, path, body)
+    if is_helped and operation == "POST /v1/tickets":
+        body |= {"origin": DATA["page"]}
     if is_helped and "/v1/peers" in operation:
         mend_contact(operation, path, body)
     for name in AGENTS & body.keys():

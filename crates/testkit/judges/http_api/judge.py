@@ -36,6 +36,8 @@ EXAMPLES = 20
 # Each of the two passes takes about half a minute.
 PASS_LIMIT = 180
 SOON = 20
+# A web page that may use the hub.
+PAGE = "https://page.example"
 
 
 def wait_for(what, look):
@@ -60,7 +62,7 @@ class Hub:
         admin.touch(mode=0o600)
         admin.write_text("ab" * 32)
         config = folder / "jackfield.toml"
-        config.write_text(f'callback_base = "{receiver.url}"\nlog = "error"\n')
+        config.write_text(f'callback_base = "{receiver.url}"\nallowed_origins = ["{PAGE}"]\nlog = "error"\n')
         command = [program, "serve", "--listen", "127.0.0.1:0"]
         command += ["--config", config, "--data-dir", data]
         environment = {
@@ -114,6 +116,7 @@ def set_up(hub):
         "url": hub.url,
         "server": hub.receiver.url,
         "secret": hub.secret,
+        "page": PAGE,
         "done": done["task"],
         "waiting": waiting["task"],
         "token": token["token"],

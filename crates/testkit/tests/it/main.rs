@@ -5,6 +5,7 @@ mod a2a_remote;
 mod access;
 mod agora;
 mod bridge;
+mod browser;
 mod matrix;
 mod openai;
 mod p2p;

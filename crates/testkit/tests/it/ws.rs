@@ -6,6 +6,7 @@
 mod counts;
 mod nonsense;
 mod places;
+mod tickets;
 mod tokens;
 mod ways;
 

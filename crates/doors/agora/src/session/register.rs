@@ -1,7 +1,7 @@
 //! Identity of a connection: `register` and `list`.
 
 use jackfield_core::{agent::Profile, entry::AgentView, hub::Wanted, principal::Principal};
-use jackfield_kit::{api::store_failure, mailbox::MAILBOX};
+use jackfield_kit::{api::store_failure, mailbox::MAILBOX, ticket::TICKET_PARAMETER};
 use jackfield_model::{AgentId, Failure, Reason, Skill};
 use jackfield_wire::echo;
 
@@ -60,19 +60,21 @@ impl AgoraSession {
             self.queue(&downlink::registered(id.as_str()));
             return Ok(());
         }
-        let shown = register.token.as_deref().filter(|token| !token.is_empty());
-        let token = shown.or(self.line.token()).map(str::to_owned);
+        let token = self.line.token_or(register.token.as_deref());
+        let token = token.map(str::to_owned);
         let token = token.as_deref();
         let principal = self
             .agora
             .gatekeeper
             .admit(token, self.line.ingress())
-            .map_err(|failure| {
-                let failure = match token {
-                    Some(_) => failure,
-                    None => Failure::new(Reason::Unauthorized, NEEDS_TOKEN),
-                };
-                FrameRefusal::field("token", failure)
+            .map_err(|failure| match token {
+                None if self.line.ingress().has_ticket() => {
+                    FrameRefusal::field(TICKET_PARAMETER, failure)
+                }
+                None => {
+                    FrameRefusal::field("token", Failure::new(Reason::Unauthorized, NEEDS_TOKEN))
+                }
+                Some(_) => FrameRefusal::field("token", failure),
             })?;
         self.line.count_for_owner(&principal.owner)?;
         let link = AgoraLink::new(
@@ -127,8 +129,10 @@ impl AgoraSession {
         let principal = match self.viewer() {
             Ok(principal) => principal,
             Err(failure) => {
+                let has_ticket = self.line.ingress().has_ticket();
                 let frame = downlink::error(&ErrorFrame {
                     frame_type: Some("list".into()),
+                    field: has_ticket.then(|| TICKET_PARAMETER.into()),
                     ..ErrorFrame::new(failure.reason.name(), &failure.text)
                 });
                 return self.queue(&frame);

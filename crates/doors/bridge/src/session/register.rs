@@ -4,7 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use jackfield_core::{agent::Closing, call::Call, entry::Entry, principal::Principal};
-use jackfield_kit::{api::store_failure, mailbox::MAILBOX, ws_connection::WsConnectionEnd};
+use jackfield_kit::{
+    api::store_failure, mailbox::MAILBOX, ticket::TICKET_PARAMETER, ws_connection::WsConnectionEnd,
+};
 use jackfield_model::{AgentId, Reason};
 use jackfield_wire::bridge::{
     RegisterRefusal, Uplink,
@@ -73,10 +75,20 @@ impl BridgeAgentSession {
             let text = "Authentication failed".to_owned();
             (text, RegisterRefusal::Unauthorized)
         };
-        let token = register.token.as_deref().filter(|token| !token.is_empty());
-        let token = token.or(self.line.token());
-        let admitted = self.bridge.gatekeeper.admit(token, self.line.ingress());
-        let principal = admitted.map_err(|_| refused())?;
+        let token = self.line.token_or(register.token.as_deref());
+        let came = self.line.ingress();
+        let admitted = self.bridge.gatekeeper.admit(token, came);
+        let principal = admitted.map_err(|failure| match came.has_ticket() {
+            // Whoever has a ticket is told why it is refused; a reason reveals no token.
+            true => {
+                let text = format!(
+                    "Authentication failed: {TICKET_PARAMETER}: {}",
+                    failure.text
+                );
+                (text, RegisterRefusal::Unauthorized)
+            }
+            false => refused(),
+        })?;
         if !principal.may_register(&id) {
             return Err((out_of_scope(&principal), RegisterRefusal::Unauthorized));
         }

@@ -12,7 +12,7 @@ use jackfield_model::Failure;
 use serde::de::DeserializeOwned;
 
 use super::{ApiError, ApiState, invalid};
-use crate::{body, json};
+use crate::{auth::Ingress, body, json, ticket::TICKET_PARAMETER};
 
 /// Default number of items on a page.
 const PAGE: usize = 50;
@@ -27,7 +27,11 @@ impl<S: ApiState> FromRequestParts<S> for AuthenticatedCaller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        Ok(Self(state.gatekeeper().admit_request(parts)?))
+        let admitted = state.gatekeeper().admit_request(parts);
+        Ok(Self(admitted.map_err(|failure| {
+            let field = Ingress::of_request(parts).has_ticket();
+            ApiError::from(failure).with_field(field.then(|| TICKET_PARAMETER.to_owned()))
+        })?))
     }
 }
 

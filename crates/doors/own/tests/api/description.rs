@@ -180,6 +180,7 @@ async fn the_description_lists_every_route_and_every_reference_leads_somewhere()
         "GET /v1/tokens",
         "POST /v1/tokens",
         "DELETE /v1/tokens/{id}",
+        "POST /v1/tickets",
         "POST /v1/invites",
         "GET /invite/{ticket}",
         "GET /v1/whoami",

@@ -17,6 +17,9 @@ use jackfield_team::Teams;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
+/// Origin of web pages that may use the hub.
+pub(crate) const PAGE: &str = "https://page.example";
+
 /// A hub with its own API.
 pub(crate) struct OwnHub {
     test: TestHub,
@@ -47,6 +50,7 @@ impl OwnHub {
             limits,
             trusts_everyone,
             has_file_links: true,
+            allowed_origins: vec![PAGE.to_owned()],
             ..TestSettings::default()
         };
         let teams = Teams::open(settings.store.clone(), settings.limits.clone());
@@ -57,6 +61,7 @@ impl OwnHub {
         let (routes, api) = router(OwnState {
             hub: context.hub,
             gatekeeper: context.gatekeeper.clone(),
+            hosts: context.hosts,
             files: context.files,
             version: context.version,
             stop: context.tasks.stop_token().clone(),

@@ -14,6 +14,7 @@ mod invites;
 mod open_calls;
 mod refusals;
 mod tasks;
+mod tickets;
 mod tokens;
 mod turns;
 mod watch;

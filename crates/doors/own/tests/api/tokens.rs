@@ -49,6 +49,7 @@ async fn on_loopback_anybody_is_local_and_elsewhere_nobody_is_anybody() {
         "/v1/calls/x/messages",
         "/v1/tokens",
         "/v1/invites",
+        "/v1/tickets",
     ] {
         assert_eq!(
             hub.post(path, json!({})).await.0,

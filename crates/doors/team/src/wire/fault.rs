@@ -14,6 +14,8 @@ pub mod code {
     pub const APPROVAL_TOKEN_REQUIRED: &str = "APPROVAL_TOKEN_REQUIRED";
     /// Token of a decision that this hub did not write.
     pub const INVALID_APPROVAL_TOKEN: &str = "INVALID_APPROVAL_TOKEN";
+    /// Ticket that is not valid for this page.
+    pub const UNAUTHORIZED: &str = "UNAUTHORIZED";
 }
 
 /// Refusal of a message or an envelope.

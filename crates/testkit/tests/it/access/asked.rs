@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::access::{
-    fixture::AccessFixture,
+    fixture::{AccessFixture, PAGE},
     rows::{Kind, Row},
 };
 
@@ -175,7 +175,8 @@ async fn ask(fixture: &AccessFixture, row: &Row, names: Names<'_>) -> HubRespons
         }
         Kind::Agora(frame) => agora(fixture, &names.fill(frame)).await,
         Kind::Bridge => bridge(fixture, names.agent).await,
-        Kind::Viewer(path) => viewer(fixture, &names.fill(path)).await,
+        Kind::Viewer(path) => viewer(fixture, &names.fill(path), &headers(fixture)).await,
+        Kind::Page(path) => page(fixture, &names.fill(path)).await,
         Kind::Acp(method) => acp(fixture, &names.fill("/acp/{agent}"), method).await,
     }
 }
@@ -308,14 +309,33 @@ async fn bridge(fixture: &AccessFixture, agent: &str) -> HubResponse {
     }
 }
 
-async fn viewer(fixture: &AccessFixture, path: &str) -> HubResponse {
-    match Raw::connect_with(fixture.hub.addr(), path, &headers(fixture)).await {
+/// A page whose server makes a ticket for it. Pages of a caller without a ticket try one that does not exist.
+async fn page(fixture: &AccessFixture, path: &str) -> HubResponse {
+    let body = json!({"origin": PAGE}).to_string();
+    let made = http(fixture, "POST", "/v1/tickets", Some(body)).await;
+    let made: Value = made
+        .text
+        .split_once(' ')
+        .map(|(_, body)| serde_json::from_str(body).unwrap_or_default())
+        .unwrap_or_default();
+    let query = made["query"].as_str().unwrap_or("ticket=jt_none");
+    let path = format!("{path}?{query}");
+    viewer(fixture, &path, &[("origin", PAGE)]).await
+}
+
+async fn viewer(
+    fixture: &AccessFixture,
+    path: &str,
+    headers: &[(&'static str, &str)],
+) -> HubResponse {
+    match Raw::connect_with(fixture.hub.addr(), path, headers).await {
         Ok(mut raw) => {
             // Errors arrive on the open connection.
             let first = tokio::time::timeout(Duration::from_secs(2), raw.maybe_text()).await;
+            let text = format!("{first:?}");
             HubResponse {
-                is_refused: false,
-                text: format!("{first:?}"),
+                is_refused: text.contains("UNAUTHORIZED"),
+                text,
             }
         }
         Err(status) => HubResponse {

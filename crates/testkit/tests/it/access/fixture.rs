@@ -52,6 +52,9 @@ impl Caller {
     }
 }
 
+/// The origin of a web page that may use the hub.
+pub(crate) const PAGE: &str = "https://page.example";
+
 /// The environment of a caller.
 pub(crate) struct AccessFixture {
     pub(crate) hub: TestHub,
@@ -77,6 +80,7 @@ impl AccessFixture {
                 config.public_url = Some("https://hub.example.com".to_owned());
             }
             config.p2p.enabled = true;
+            config.allowed_origins = vec![PAGE.to_owned()];
             config.allow_private_outbound = true;
         })
         .await;

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Bridge,
     /// A handshake.
     Viewer(&'static str),
+    /// A handshake of a web page, with a ticket.
+    Page(&'static str),
     /// The last request of an editor, on a connection to an agent.
     Acp(&'static str),
 }
@@ -68,7 +70,8 @@ impl Row {
             Kind::Mcp(_, text)
             | Kind::McpTask(_, text)
             | Kind::Agora(text)
-            | Kind::Viewer(text) => has(text),
+            | Kind::Viewer(text)
+            | Kind::Page(text) => has(text),
             Kind::Grpc(_) | Kind::GrpcOld(_) | Kind::Bridge | Kind::Acp(_) => true,
         }
     }
@@ -83,6 +86,7 @@ impl Row {
             | Kind::McpTask(..)
             | Kind::Bridge
             | Kind::Viewer(_)
+            | Kind::Page(_)
             | Kind::Acp(_) => false,
         };
         is_get && !self.is_about_something()
@@ -101,6 +105,10 @@ impl fmt::Display for Row {
             Kind::Bridge => f.write_str("bridge `register`"),
             Kind::Acp(method) => write!(f, "ACP `{method}`"),
             Kind::Viewer(_) => write!(f, "WebSocket `{}`", self.route().unwrap_or_default()),
+            Kind::Page(path) => {
+                let path = path.replace("{team}", "{id}");
+                write!(f, "WebSocket with a ticket `GET {path}`")
+            }
         }
     }
 }
@@ -180,6 +188,7 @@ const KINDS: &[Kind] = &[
     send("POST", "/a2a/message/stream", SEED),
     Kind::Viewer("/ws/agent-team/{team}"),
     Kind::Viewer("/ws/agent/{agent}"),
+    Kind::Page("/ws/agent-team/{team}"),
     Kind::Agora(r#"{"type": "list"}"#),
     Kind::Acp("initialize"),
     Kind::Acp("session/prompt"),
@@ -249,6 +258,11 @@ const KINDS: &[Kind] = &[
     send("POST", "/v1/calls/{call}/messages", r#"{"text": "x"}"#),
     send("POST", "/v1/calls/{call}/resend", ""),
     send("POST", "/v1/invites", r#"{"agent": "{agent}"}"#),
+    send(
+        "POST",
+        "/v1/tickets",
+        r#"{"origin": "https://page.example"}"#,
+    ),
     send(
         "POST",
         "/v1/peers",
