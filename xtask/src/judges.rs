@@ -135,6 +135,12 @@ fn node_is_here() -> Result<(), String> {
     runs_successfully("npm", &["--version"]).map_err(|()| "npm is not installed".to_owned())
 }
 
+fn browser_is_here() -> Result<(), String> {
+    node_is_here()?;
+    runs_successfully("/usr/bin/chromium", &["--version"])
+        .map_err(|()| "/usr/bin/chromium is not installed".to_owned())
+}
+
 fn install_python(folder: &Path, pinned: &[String]) -> Result<(), String> {
     run_quietly(
         Command::new("python3").args(["-m", "venv"]).arg(folder),

@@ -1,6 +1,8 @@
 //! List of the judges with their pins. A new [`OutsideJudge`] or a new package pin is added here.
 
-use super::{OutsideJudge, install_node, install_python, node_is_here, python_is_here};
+use super::{
+    OutsideJudge, browser_is_here, install_node, install_python, node_is_here, python_is_here,
+};
 
 /// Python packages: a WebSocket client, a proxy, and the judge of the HTTP API.
 pub(crate) const PYTHON: OutsideJudge = OutsideJudge {
@@ -33,6 +35,17 @@ const NODE: OutsideJudge = OutsideJudge {
     program: "node",
     system_packages: &["nodejs", "npm"],
     install: install_node,
+};
+
+/// A browser, which runs the page of the documentation. The browser is the system's.
+const BROWSER: OutsideJudge = OutsideJudge {
+    name: "Chromium",
+    pins: &[("playwright-core", "1.65.1")],
+    folder: "browser-npm",
+    variable: "JACKFIELD_JUDGE_BROWSER",
+    runtime: browser_is_here,
+    system_packages: &["nodejs", "npm", "chromium"],
+    ..NODE
 };
 
 /// A2A clients and servers of the A2A project, and Agno's. Each version has a separate folder, because one
@@ -267,9 +280,10 @@ pub(crate) const LITELLM: OutsideJudge = OutsideJudge {
 };
 
 /// All judges.
-pub(crate) const JUDGES: [OutsideJudge; 20] = [
+pub(crate) const JUDGES: [OutsideJudge; 21] = [
     PYTHON,
     NODE,
+    BROWSER,
     A2A_PYTHON_1,
     A2A_PYTHON_03,
     A2A_NODE_1,

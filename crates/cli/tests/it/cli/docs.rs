@@ -77,6 +77,7 @@ pages! {
     contributing_works: "CONTRIBUTING.md" with [];
     the_examples_are_there: "examples/README.md" with [];
     connecting_works: "docs/connect.md" with [];
+    web_pages_work: "docs/browser.md" with [];
     the_demo_works: "docs/demo.md" with [];
     agora_works: "docs/protocols/agora.md" with [];
     the_bridge_works: "docs/protocols/bridge.md" with [];
@@ -100,6 +101,8 @@ fn no_page_shows_anything_that_no_test_tries() {
             match fence.language.as_str() {
                 "console" | "toml" => {}
                 "json" => drop(frames::objects(&page, &fence)),
+                // Testkit opens this page in a browser.
+                "html" => assert_eq!(page.path, "docs/browser.md", "{location}"),
                 "text" => {
                     let mut lines = fence.text.lines();
                     let hidden = lines.find(|line| begins_command(line));

@@ -55,10 +55,12 @@ impl PageEnvironment {
     pub(super) async fn set(page: &Page, agents: &'static [&'static str]) -> Self {
         let cli = Cli::at("");
         prerequisites::programs(&cli.home().join("bin"));
+        // The origin of the web page for which a page makes a ticket.
+        let mut config = "allowed_origins = [\"http://127.0.0.1:8000\"]\n".to_owned();
         if cfg!(feature = "p2p") {
-            let config = "[p2p]\nrelay = true\n";
-            fs::write(cli.home().join("jackfield.toml"), config).expect("a file");
+            config += "[p2p]\nrelay = true\n";
         }
+        fs::write(cli.home().join("jackfield.toml"), config).expect("a file");
         let mut serve = cli.command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
         serve.env("TRAVEL_TOKEN", "t");
         let process = cli.start_command(serve);
