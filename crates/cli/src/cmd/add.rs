@@ -1,7 +1,9 @@
 //! `jackfield add`: adds a remote to the hub. The command sends the address and the options; the hub chooses the
-//! protocol, and the protocol refuses options that it does not have.
+//! protocol, and the protocol refuses options that it does not have. A server with several agents lists them, and
+//! the operator picks.
 
 mod hub_peer;
+mod several;
 
 use std::{
     path::{Path, PathBuf},
@@ -30,13 +32,14 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Add a remote agent to the hub, by its address; the hub chooses the protocol. A URL is an A2A server, which
-/// becomes an agent of the hub; jackfield share lets other users call it. The hub reads secrets from its own
-/// environment or files, each time they are sent. A multiaddr that ends in /p2p/ID is a libp2p peer, whose agents
+/// becomes an agent of the hub; jackfield share lets other users call it. A server with several agents lists them:
+/// --all adds all, --only picks, and on a terminal the command asks. The hub reads secrets from its own environment
+/// or files, each time they are sent. A multiaddr that ends in /p2p/ID is a libp2p peer, whose agents
 /// are agents of the hub while the peer is connected. To let the peer call the hub, add its id to p2p.allowed in
 /// the hub's configuration. Needs an admin token.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "A peer's address is a multiaddr that ends in /p2p/ID: a host, then tcp or udp/quic-v1, optionally a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub while it is connected. The hub may then call\nthe peer; p2p.allowed lets the peer call the hub. Credentials, --as and --timeout are for servers; jackfield rm\n/p2p/ID removes the peer.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
+    after_long_help = "A peer's address is a multiaddr that ends in /p2p/ID: a host, then tcp or udp/quic-v1, optionally a relay. The hub keeps the\nconnection, after restarts too, and the peer's agents are agents of the hub while it is connected. The hub may then call\nthe peer; p2p.allowed lets the peer call the hub. Credentials, --as and --timeout are for servers; jackfield rm\n/p2p/ID removes the peer.\n\nAgno AgentOS, LangGraph, Google ADK, other hubs and servers with a catalog have several agents. Each gets an id made\nfrom its name; agents that share a name also get their id on the server. If some cannot be added, the others are.\n\nExamples:\n  jackfield add https://agents.example.com/travel\n  jackfield add http://127.0.0.1:7777 --only planner,writer\n  jackfield add /dns4/hub.example.com/tcp/7412/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN\n  jackfield add http://127.0.0.1:9000 --as books --bearer-env BOOKS_TOKEN\n  jackfield add https://agents.example.com --header X-Api-Key=env:API_KEY"
 )]
 pub(crate) struct Add {
     /// Add the remote at this address: the URL of an A2A server, its agent or its card, or the multiaddr of a peer
@@ -48,6 +51,12 @@ pub(crate) struct Add {
     /// Give the agent this id on the hub [default: made from the name on the card]
     #[arg(long = "as", value_name = "ID", value_parser = client::agent_id)]
     id: Option<String>,
+    /// Add all agents of a server that has several
+    #[arg(long, conflicts_with = "only")]
+    all: bool,
+    /// Add the agent with this id, name or URL in the server's list; may be repeated, or separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
     /// Send the bearer token in this variable of the hub's environment
     #[arg(long, value_name = "VAR", conflicts_with_all = ["bearer_file", "oauth_token_url"])]
     bearer_env: Option<String>,
@@ -89,6 +98,9 @@ impl Add {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let hub = self.client.connect().await?;
         let body = self.body()?;
+        if self.picks() {
+            return self.add_picked(&hub, &body).await;
+        }
         let remote = match self.same(&hub, &body).await? {
             Some(remote) => {
                 output::print_message(&format!(
@@ -109,7 +121,8 @@ impl Add {
                 );
                 match added.await {
                     Ok(remote) => remote,
-                    Err(error) => return Err(self.refused(&error).await.into()),
+                    Err(error) if has_several(&error) => return self.offer(&hub, &body).await,
+                    Err(error) => return Err(self.refused(&error).into()),
                 }
             }
         };
@@ -166,43 +179,27 @@ impl Add {
     }
 
     /// Converts an error of the hub, with advice.
-    async fn refused(&self, error: &Error) -> CliError {
+    fn refused(&self, error: &Error) -> CliError {
         let mut stop = CliError::from_hub(error, ErrorSubject::Remote);
-        let Error::Refused {
-            code, cause, field, ..
-        } = error
-        else {
+        let Error::Refused { code, field, .. } = error else {
             return stop;
         };
         if let Some(option) = field.as_deref().and_then(|field| self.option_of(field)) {
             let text = format!("{option} cannot be used for {}: {}", self.target, stop.text);
             return CliError::new(stop.code, text, "correct or remove the option");
         }
-        // The hub recognised the server, and its message contains the right command.
-        if cause.as_deref() == Some(Cause::OtherAddress.name()) {
-            stop.next = None;
-            return stop;
-        }
         if code == Reason::NotFound.name() {
             stop.next = Some("--hub URL names another hub".to_owned());
             return stop;
         }
         if self.target.contains("://") {
-            self.hint(&mut stop).await;
+            self.hint(&mut stop);
         }
         stop
     }
 
     /// Adds advice to an error: the URL may belong to a different kind of agent.
-    async fn hint(&self, stop: &mut CliError) {
-        if stop.code == ExitKind::Usage
-            && let Some(address) = hub_peer::address_of_hub(&self.target).await
-        {
-            let add = shell::command("add", &[&address], "", &self.client.flags());
-            stop.next = Some(format!(
-                "or add the hub itself, with all of its agents, as a peer: {add}"
-            ));
-        }
+    fn hint(&self, stop: &mut CliError) {
         if cfg!(feature = "p2p") && stop.code == ExitKind::Missing {
             let next = stop.next.take().map(|next| format!("{next}\n"));
             stop.next = Some(format!(
@@ -251,6 +248,11 @@ impl Add {
         }
         Ok(body)
     }
+}
+
+/// Returns whether the address is that of a server with several agents, none of which was added.
+fn has_several(error: &Error) -> bool {
+    matches!(error, Error::Refused { cause: Some(cause), .. } if cause == Cause::OtherAddress.name())
 }
 
 /// Returns the facts about an added remote.

@@ -25,6 +25,7 @@ mod peers;
 mod picture;
 mod proxy;
 mod remotes;
+mod remotes_found;
 mod serve;
 #[cfg(feature = "p2p")]
 mod sidecar;

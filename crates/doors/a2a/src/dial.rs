@@ -2,7 +2,8 @@
 //!
 //! - [`spec`]: the operator's description of a remote (URL, credentials), [`card_access`]: access to the card that
 //!   follows from the description
-//! - [`find`]: the card of a remote, [`choose`]: the endpoint to call, [`profile`]: the agent's profile from
+//! - [`find`]: the card of a remote, [`discover`]: the agents of a server with several, [`agent_ids`]: ids for them,
+//!   [`choose`]: the endpoint to call, [`profile`]: the agent's profile from
 //!   the card, [`verify`]: the signatures of the card
 //! - [`client`]: requests to the endpoint, in its version and binding, [`credentials`]: authentication of the
 //!   requests
@@ -12,12 +13,14 @@
 //! - [`settings`], [`dialler`]: remotes in the form of the door contract, [`serve`]: the route of their cards and
 //!   the description of their details, [`switchboard`]: refusal of another hub as a remote
 
+mod agent_ids;
 mod card_access;
 mod choose;
 mod client;
 mod contexts;
 mod credentials;
 mod dialler;
+mod discover;
 mod endpoint;
 mod find;
 mod profile;

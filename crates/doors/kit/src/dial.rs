@@ -4,10 +4,12 @@
 //! - A door that dials has a [`RemoteProtocol`], which tells its addresses and checks a [`DialTarget`] before
 //!   the hub runs, and gives a [`Dialler`] in its [`OpenedDoor`](crate::door::OpenedDoor).
 //! - [`choose`] finds the protocol of an address; [`routes`] serves the remotes of all diallers.
+//! - [`Dialler::discover`] lists what an address leads to, for an operator who has not chosen yet.
 //! - [`record`] keeps remotes that were added while the hub ran.
 //!
 //! A remote is not always one agent: a remote may bring several agents, or none yet.
 
+mod discovery;
 pub mod record;
 pub mod routes;
 #[cfg(test)]
@@ -22,7 +24,10 @@ use jackfield_model::{AgentId, Failure, Reason};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-pub use self::view::{RemoteErrorView, RemoteState, RemoteView};
+pub use self::{
+    discovery::{DiscoveredRemote, DiscoveredState, Discovery},
+    view::{RemoteErrorView, RemoteState, RemoteView},
+};
 
 /// A remote as the operator describes it. All keys besides the named ones are settings of the door.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,6 +142,14 @@ pub trait Dialler: fmt::Debug + Send + Sync {
         target: DialTarget,
         keep: bool,
     ) -> BoxFuture<'a, Result<AddedRemote, DialError>>;
+
+    /// Lists the remotes that an address leads to, for an administrator, and adds none. The number of remotes, the
+    /// requests and their time are bounded. The error names what was tried. By default the address is that of one
+    /// remote, which is not dialled.
+    fn discover<'a>(&'a self, target: DialTarget) -> BoxFuture<'a, Result<Discovery, DialError>> {
+        let found = Discovery::of_target(self, &target);
+        Box::pin(std::future::ready(Ok(found)))
+    }
 
     /// Returns all remotes of the door.
     fn list(&self) -> Vec<RemoteView>;

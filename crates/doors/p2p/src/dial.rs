@@ -4,7 +4,7 @@
 use futures_util::future::BoxFuture;
 use jackfield_core::principal::Principal;
 use jackfield_kit::dial::{
-    AddedRemote, DialError, DialTarget, Dialler, RemoteProtocol, RemoteState, RemoteView,
+    AddedRemote, DialError, DialTarget, Dialler, Discovery, RemoteProtocol, RemoteState, RemoteView,
 };
 use jackfield_model::{Failure, Reason};
 use jackfield_peer::{Multiaddr, PeerId, address};
@@ -152,6 +152,10 @@ impl Dialler for Disabled {
         _: DialTarget,
         _: bool,
     ) -> BoxFuture<'a, Result<AddedRemote, DialError>> {
+        Self::refuse()
+    }
+
+    fn discover<'a>(&'a self, _: DialTarget) -> BoxFuture<'a, Result<Discovery, DialError>> {
         Self::refuse()
     }
 

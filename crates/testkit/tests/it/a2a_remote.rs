@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod callers;
+mod found;
 mod promises;
 mod server;
 mod servers;

@@ -63,9 +63,11 @@ async fn another_hub_is_no_server_and_its_agents_and_its_peer_address_are_named(
     let cli = Cli::new(&near);
     let url = far.url("");
     let refused = cli.run(&["add", url.trim_end_matches('/')]).await.code(2);
+    assert_eq!(refused.out.lines().count(), 2, "{refused:?}");
+    assert!(refused.out.starts_with("amy\t"), "{refused:?}");
     let refused = refused
-        .stderr_has("this is a hub with 2 agents")
-        .stderr_has("/agents/amy");
+        .stderr_has("is a hub with 2 agents")
+        .stderr_has("--only amy,bob");
     refused.stderr_has(&format!("jackfield add {}", far.peer_addresses()[0]));
     let (_, remotes) = near.web().get("/v1/remotes").await;
     assert_eq!(remotes["remotes"], serde_json::json!([]), "{remotes}");

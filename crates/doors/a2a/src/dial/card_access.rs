@@ -3,12 +3,17 @@
 use std::sync::{Arc, OnceLock};
 
 use jackfield_core::units::Size;
-use jackfield_kit::outbound::{Outbound, Url, origin_of};
+use jackfield_kit::{
+    api::invalid,
+    outbound::{Outbound, Url, origin_of},
+};
+use jackfield_model::{Cause, Failure, Reason};
 
 use super::{
     client::RemoteClient,
     credentials::Credentials,
-    find::{CardFetchError, FoundCard, describe, find},
+    discover::{DiscoveredAgents, NothingFound, ask_for_lists, discover},
+    find::{CardFetchError, FoundCard, ReadCard, find},
     spec::RemoteSpec,
 };
 
@@ -69,22 +74,33 @@ impl CardAccess {
         }
     }
 
-    /// Describes a server without a card at the expected place, and the command to use instead, if the server
-    /// is known.
-    pub(super) async fn describe(&self, trouble: &CardFetchError) -> Option<String> {
-        match trouble {
-            CardFetchError::Nowhere { .. }
-            | CardFetchError::Status { .. }
-            | CardFetchError::Useless { .. } => {
-                describe(&self.outbound, &self.url, &self.credentials).await
+    /// Finds the agents at the address: the agent that it names, or those that the server lists.
+    pub(super) async fn discover(&self) -> Result<DiscoveredAgents, NothingFound> {
+        let own = self.own.get();
+        let is_own = |card: &ReadCard| own.is_some_and(|own| card.is_signed_with(own));
+        discover(&self.outbound, &self.url, &self.credentials, is_own).await
+    }
+
+    /// Returns the failure of adding a remote without a usable card. If the server lists its agents, the failure says
+    /// so; else the failure names everything that was tried.
+    pub(super) async fn refusal(&self, trouble: CardFetchError) -> Failure {
+        let found = ask_for_lists(&self.outbound, &self.url, &self.credentials, trouble).await;
+        match found {
+            Ok(found) => {
+                let server = found.server.unwrap_or("a server");
+                let count = match found.agents.len() {
+                    1 => "one agent, which has an address of its own".to_owned(),
+                    _ if found.is_cut => {
+                        "many agents, which have addresses of their own".to_owned()
+                    }
+                    count => format!("{count} agents, which have addresses of their own"),
+                };
+                let text = format!(
+                    "this is {server} with {count}: POST /v1/discover lists them; nothing was added"
+                );
+                invalid(text).because(Cause::OtherAddress)
             }
-            CardFetchError::Outbound(_)
-            | CardFetchError::Credentials(_)
-            | CardFetchError::Denied { .. }
-            | CardFetchError::Redirected { .. }
-            | CardFetchError::TooLarge { .. }
-            | CardFetchError::Cut { .. }
-            | CardFetchError::Itself { .. } => None,
+            Err(nothing) => nothing_added(&nothing),
         }
     }
 
@@ -104,4 +120,9 @@ impl CardAccess {
             self.max,
         )
     }
+}
+
+/// Returns the failure for an address without any agent.
+fn nothing_added(nothing: &NothingFound) -> Failure {
+    Failure::new(Reason::Offline, format!("{nothing}; nothing was added"))
 }

@@ -2,13 +2,19 @@
 
 use futures_util::future::BoxFuture;
 use jackfield_core::principal::Principal;
-use jackfield_kit::dial::{
-    AddedRemote, DialError, DialTarget, Dialler, RemoteErrorView, RemoteProtocol, RemoteState,
-    RemoteView,
+use jackfield_kit::{
+    api::invalid,
+    dial::{
+        AddedRemote, DialError, DialTarget, Dialler, DiscoveredRemote, DiscoveredState, Discovery,
+        RemoteErrorView, RemoteProtocol, RemoteState, RemoteView,
+    },
 };
 use jackfield_model::{AgentId, Failure, Reason};
 
 use super::{
+    agent_ids::{NamedRemote, ids_of},
+    discover::{DiscoveredAgent, DiscoveredAgents},
+    find::CardFetchError,
     remote::{self, Remote},
     remotes::{AddRemote, Remotes},
     serve::RemoteDetails,
@@ -38,6 +44,19 @@ impl Dialler for Remotes {
                 remote: view(&remote),
                 is_new: true,
             })
+        })
+    }
+
+    fn discover<'a>(&'a self, target: DialTarget) -> BoxFuture<'a, Result<Discovery, DialError>> {
+        Box::pin(async move {
+            let access = self.card_access(&settings::spec(&target)?)?;
+            match access.discover().await {
+                Ok(found) => Ok(self.discovery(&target, found)),
+                Err(nothing) => match nothing.card {
+                    CardFetchError::Itself { .. } => Err(invalid(nothing.to_string()).into()),
+                    _ => Err(Failure::new(Reason::Offline, nothing.to_string()).into()),
+                },
+            }
         })
     }
 
@@ -81,6 +100,49 @@ impl Dialler for Remotes {
                 }
             }
         })
+    }
+}
+
+impl Remotes {
+    /// Returns the agents of a server in the form of the door contract: with the ids that they have or would get.
+    fn discovery(&self, target: &DialTarget, found: DiscoveredAgents) -> Discovery {
+        let known = self.all();
+        let agents = found.agents;
+        let names: Vec<_> = agents
+            .iter()
+            .map(|DiscoveredAgent { name, key, .. }| NamedRemote { name, key })
+            .collect();
+        let free = ids_of(&names, |id| self.is_taken(id));
+        let remotes = agents.into_iter().zip(free).map(|(agent, free)| {
+            let same = known.iter().find(|remote| is_at(remote, &agent.url));
+            let (facts, error) = match agent.card {
+                Ok(facts) => (Some(facts), None),
+                Err(why) => (None, Some(why)),
+            };
+            let (description, speaks) =
+                facts.map(|facts| (facts.description, facts.speaks)).unzip();
+            DiscoveredRemote {
+                state: match (same, &error) {
+                    (Some(_), _) => DiscoveredState::Added,
+                    (None, None) => DiscoveredState::New,
+                    (None, Some(_)) => DiscoveredState::Unusable,
+                },
+                id: Some(same.map_or(free, |remote| remote.id.clone())),
+                url: agent.url,
+                name: agent.name,
+                description: description.flatten(),
+                speaks,
+                error,
+            }
+        });
+        Discovery {
+            protocol: DOOR,
+            url: target.address.clone(),
+            server: found.server,
+            remotes: remotes.collect(),
+            truncated: found.is_cut,
+            hint: found.hint,
+        }
     }
 }
 

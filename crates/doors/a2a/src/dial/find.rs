@@ -3,11 +3,10 @@
 //! The operator may type the base of a server, the base of an agent, or the card's own URL. All tried URLs
 //! have the typed origin, so that credentials go to no other server.
 
-mod servers;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::servers::describe;
+use std::fmt;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jackfield_core::agent::Profile;
@@ -26,7 +25,7 @@ use crate::wire::{
 };
 
 /// Largest card in bytes.
-const MAX_CARD: usize = 1 << 20;
+pub(super) const MAX_CARD: usize = 1 << 20;
 
 /// Warning about a server that demands credentials.
 const WANTS_CREDENTIALS: &str = "the card says that callers must show credentials (securityRequirements), and none were given: \
@@ -71,10 +70,10 @@ pub(super) enum CardFetchError {
         status: StatusCode,
     },
     /// The server answers, but has no card.
-    #[error("there is no card at {}", .tried.join(", nor at "))]
+    #[error("there is no card at {}", TriedUrl::list(.tried))]
     Nowhere {
         /// URLs tried.
-        tried: Vec<String>,
+        tried: Vec<TriedUrl>,
     },
     /// The server redirects. The operator decides on the new URL.
     #[error("{url} redirects to {to}, which is not followed; add that URL if it is right")]
@@ -142,6 +141,76 @@ impl CardFetchError {
     }
 }
 
+/// A URL that was tried in vain, with the answer of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TriedUrl {
+    /// URL, without the query.
+    url: String,
+    /// Answer of the server, for people.
+    answer: String,
+}
+
+impl TriedUrl {
+    /// Creates the record of an attempt.
+    pub(super) fn new(url: &Url, answer: impl fmt::Display) -> Self {
+        Self {
+            url: shown(url),
+            answer: answer.to_string(),
+        }
+    }
+
+    /// Returns the list for a sentence that begins with "there is nothing at".
+    pub(super) fn list(tried: &[Self]) -> String {
+        let tried: Vec<_> = tried.iter().map(ToString::to_string).collect();
+        tried.join(", nor at ")
+    }
+}
+
+impl fmt::Display for TriedUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.url, self.answer)
+    }
+}
+
+/// A card that was read, before its signatures are checked.
+#[derive(Debug)]
+pub(super) struct ReadCard {
+    /// Card as received.
+    raw: Box<str>,
+    /// URL of the card.
+    url: Url,
+    /// The card's fields.
+    pub(super) card: ForeignCard,
+    /// Endpoint to call.
+    pub(super) endpoint: ChosenEndpoint,
+}
+
+impl ReadCard {
+    /// Returns the text of the card without a byte order mark, which some editors put before it.
+    fn text(&self) -> &str {
+        self.raw.trim_start_matches('\u{feff}')
+    }
+
+    /// Returns the URL of the card, for display.
+    pub(super) fn shown_url(&self) -> String {
+        shown(&self.url)
+    }
+
+    /// Returns whether a signature of the card names this key, validly or not.
+    pub(super) fn is_signed_with(&self, key: &str) -> bool {
+        key_ids(&self.card.signatures).iter().any(|it| it == key)
+    }
+}
+
+/// Places where a card is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CardPlaces {
+    /// At the typed URL, below it, and at the root of the server.
+    AlsoRoot,
+    /// At the typed URL or below it.
+    BelowOnly,
+}
+
 /// Finds the card of the remote at the operator's `url`.
 pub(super) async fn find(
     outbound: &Outbound,
@@ -149,52 +218,73 @@ pub(super) async fn find(
     credentials: &Credentials,
 ) -> Result<FoundCard, CardFetchError> {
     let outbound = outbound.trusting([origin_of(url).as_str()])?;
+    let read = read_card(&outbound, url, credentials, CardPlaces::AlsoRoot).await?;
+    let ChosenEndpoint {
+        generation,
+        ref place,
+        ref warnings,
+    } = read.endpoint;
+    let (card, mut warnings) = (&read.card, warnings.clone());
+    let dropped = card.dropped.iter();
+    warnings.extend(dropped.map(|wrong| format!("ignored in the card: {wrong}")));
+    if card.wants_credentials && credentials.is_none() {
+        warnings.push(WANTS_CREDENTIALS.to_owned());
+    }
+    let signature = verify(&outbound, url, read.text(), &card.signatures, generation).await;
+    Ok(FoundCard {
+        place: place.clone(),
+        profile: profile_from_card(card),
+        signed_with: key_ids(&card.signatures),
+        signature,
+        warnings,
+        url: read.url.into(),
+        raw: read.raw,
+    })
+}
+
+/// Fetches and reads the card of the remote at `url`, whose origin `outbound` trusts.
+pub(super) async fn read_card(
+    outbound: &Outbound,
+    url: &Url,
+    credentials: &Credentials,
+    places: CardPlaces,
+) -> Result<ReadCard, CardFetchError> {
     let mut tried = Vec::new();
     for candidate in candidates(url) {
-        let Some(raw) = fetch(&outbound, &candidate.url, credentials).await? else {
-            tried.push(shown(&candidate.url));
+        if candidate.is_elsewhere && places == CardPlaces::BelowOnly {
             continue;
+        }
+        let raw = match fetch(outbound, &candidate.url, credentials).await? {
+            Ok(raw) => raw,
+            Err(missing) => {
+                tried.push(missing);
+                continue;
+            }
         };
         let useless = |why| CardFetchError::Useless {
             url: shown(&candidate.url),
             why,
         };
-        // Some editors put a byte order mark before the text.
         let text = raw.trim_start_matches('\u{feff}');
         let card = ForeignCard::read(text).map_err(|bad| useless(bad.to_string()))?;
         let origin = CardOrigin {
             typed: url,
             base: &candidate.base,
         };
-        let choice = choose(&card, origin, &outbound).await.map_err(useless)?;
-        let mut warnings = Vec::new();
+        let mut endpoint = choose(&card, origin, outbound).await.map_err(useless)?;
         if candidate.is_elsewhere {
-            warnings.push(format!(
+            let warning = format!(
                 "there is no card at {}; this one is of the whole server, at {}",
-                tried.join(" nor at "),
+                TriedUrl::list(&tried),
                 shown(&candidate.url)
-            ));
+            );
+            endpoint.warnings.insert(0, warning);
         }
-        let ChosenEndpoint {
-            place,
-            generation,
-            warnings: more,
-        } = choice;
-        warnings.extend(more);
-        let dropped = card.dropped.iter();
-        warnings.extend(dropped.map(|wrong| format!("ignored in the card: {wrong}")));
-        if card.wants_credentials && credentials.is_none() {
-            warnings.push(WANTS_CREDENTIALS.to_owned());
-        }
-        let signature = verify(&outbound, url, text, &card.signatures, generation).await;
-        return Ok(FoundCard {
-            url: candidate.url.into(),
-            place,
-            profile: profile_from_card(&card),
-            signed_with: key_ids(&card.signatures),
-            signature,
-            warnings,
+        return Ok(ReadCard {
             raw: raw.into(),
+            url: candidate.url,
+            card,
+            endpoint,
         });
     }
     Err(CardFetchError::Nowhere { tried })
@@ -238,7 +328,7 @@ fn candidates(typed: &Url) -> Vec<CardCandidate> {
 }
 
 /// Returns the URL with a different path, without a fragment.
-fn at(typed: &Url, path: &str) -> Url {
+pub(super) fn at(typed: &Url, path: &str) -> Url {
     let mut url = typed.clone();
     url.set_path(path);
     url.set_fragment(None);
@@ -262,12 +352,12 @@ fn shown(url: &Url) -> String {
     format!("{}{}", origin_of(url), url.path())
 }
 
-/// Fetches a card. Returns `None` if the server has no resource at the URL.
+/// Fetches a card; the inner error is the answer of a server that has no resource at the URL.
 async fn fetch(
     outbound: &Outbound,
     url: &Url,
     credentials: &Credentials,
-) -> Result<Option<String>, CardFetchError> {
+) -> Result<Result<String, TriedUrl>, CardFetchError> {
     let headers = headers(credentials).await?;
     let mut fetched = outbound
         .fetch(url.as_str(), headers.clone(), MAX_CARD)
@@ -283,7 +373,8 @@ async fn fetch(
     text_of(url, &fetched)
 }
 
-async fn headers(credentials: &Credentials) -> Result<HeaderMap, CardFetchError> {
+/// Returns the headers of a request for JSON, with the operator's credentials.
+pub(super) async fn headers(credentials: &Credentials) -> Result<HeaderMap, CardFetchError> {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     // Without a version header, servers of both versions send a card of the old version, or refuse.
@@ -294,13 +385,13 @@ async fn headers(credentials: &Credentials) -> Result<HeaderMap, CardFetchError>
     Ok(headers)
 }
 
-/// Returns the text of an answer; `None` for a missing resource.
-fn text_of(url: &Url, fetched: &FetchResponse) -> Result<Option<String>, CardFetchError> {
+/// Returns the text of an answer; the inner error is the answer for a missing resource.
+fn text_of(url: &Url, fetched: &FetchResponse) -> Result<Result<String, TriedUrl>, CardFetchError> {
     let (status, shown) = (fetched.status, shown(url));
     match status {
         StatusCode::OK => {}
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE => {
-            return Ok(None);
+            return Ok(Err(TriedUrl::new(url, status)));
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             return Err(CardFetchError::Denied { url: shown, status });
@@ -331,5 +422,5 @@ fn text_of(url: &Url, fetched: &FetchResponse) -> Result<Option<String>, CardFet
         url: shown,
         why: "it is not UTF-8".to_owned(),
     })?;
-    Ok(Some(text.to_owned()))
+    Ok(Ok(text.to_owned()))
 }

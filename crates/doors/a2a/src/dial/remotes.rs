@@ -15,11 +15,12 @@ use jackfield_kit::{
     outbound::Outbound,
     tasks::Tasks,
 };
-use jackfield_model::{AgentId, Cause, Failure, Reason, SessionId};
+use jackfield_model::{AgentId, Failure, Reason, SessionId};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::{
+    agent_ids::id_of,
     card_access::{CardAccess, OwnKeyId},
     find::{CardFetchError, FoundCard},
     remote::{Remote, RemoteInit, RemoteState},
@@ -27,9 +28,6 @@ use super::{
     switchboard,
 };
 use crate::{A2aDoor, DOOR};
-
-/// Longest agent id that is derived from a name.
-const LONGEST_NAME: usize = 64;
 
 /// Error while starting the remotes of a hub.
 #[derive(Debug, thiserror::Error)]
@@ -162,23 +160,18 @@ impl Remotes {
         if let Some(id) = wanted.id.as_ref().filter(|id| self.is_taken(id.as_str())) {
             return Err(taken(id));
         }
-        let looked = described.way.find().await;
-        let profile = match &looked {
-            Ok(found) => {
-                switchboard::refuse(found)?;
-                found.profile.clone()
-            }
+        let looked = match described.way.find().await {
             // The hub would stay its own remote forever.
             Err(trouble @ CardFetchError::Itself { .. }) => {
                 return Err(invalid(trouble.to_string()));
             }
-            Err(trouble) if !wanted.keep => {
-                if let Some(is) = described.way.describe(trouble).await {
-                    let text = format!("{trouble}; {is}; nothing was added");
-                    return Err(invalid(text).because(Cause::OtherAddress));
-                }
-                let text = format!("{trouble}; nothing was added");
-                return Err(Failure::new(Reason::Offline, text));
+            Err(trouble) if !wanted.keep => return Err(described.way.refusal(trouble).await),
+            looked => looked,
+        };
+        let profile = match &looked {
+            Ok(found) => {
+                switchboard::refuse(found)?;
+                found.profile.clone()
             }
             Err(_) => Profile::default(),
         };
@@ -258,13 +251,17 @@ impl Remotes {
         Ok(())
     }
 
-    fn describe(&self, spec: RemoteSpec, is_configured: bool) -> Result<RemoteInit, Failure> {
+    /// Returns the access to the card that a description names.
+    pub(super) fn card_access(&self, spec: &RemoteSpec) -> Result<CardAccess, Failure> {
         let max = self.0.hub.limits().message;
-        let way = CardAccess::new(&self.0.outbound, &spec, max, self.0.own.clone());
-        let way = way.map_err(invalid)?;
+        let way = CardAccess::new(&self.0.outbound, spec, max, self.0.own.clone());
+        way.map_err(invalid)
+    }
+
+    fn describe(&self, spec: RemoteSpec, is_configured: bool) -> Result<RemoteInit, Failure> {
         Ok(RemoteInit {
+            way: self.card_access(&spec)?,
             spec,
-            way,
             is_configured,
             added_at: Timestamp::now(),
         })
@@ -297,7 +294,8 @@ impl Remotes {
         Ok(remote)
     }
 
-    fn is_taken(&self, id: &str) -> bool {
+    /// Returns whether the hub has an agent of this id.
+    pub(super) fn is_taken(&self, id: &str) -> bool {
         let anybody = Principal::local();
         self.0.hub.agents().find(&anybody, id).is_ok()
     }
@@ -361,47 +359,4 @@ enum IdChoice<'a> {
 fn taken(id: &AgentId) -> Failure {
     let text = format!("there is an agent {id} already; choose another id, or remove that one");
     Failure::new(Reason::Conflict, text)
-}
-
-/// Derives an id from a name: lower-case letters, digits and dashes, with a number if the id is taken.
-fn id_of(names: &[String], is_taken: impl Fn(&str) -> bool) -> AgentId {
-    let slugs = names.iter().map(|name| slug(name));
-    let slug = slugs.into_iter().find(|slug| !slug.is_empty());
-    let slug = slug.unwrap_or_else(|| "remote".to_owned());
-    let numbered = (2_u64..).map(|number| format!("{slug}-{number}"));
-    std::iter::once(slug.clone())
-        .chain(numbered)
-        .filter(|id| !is_taken(id))
-        .find_map(|id| AgentId::parse(&id).ok())
-        .expect("letters, digits and dashes make an id, and numbers do not end")
-}
-
-fn slug(name: &str) -> String {
-    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-    let mut slug = words.join("-").to_ascii_lowercase();
-    slug.truncate(LONGEST_NAME);
-    slug.trim_end_matches('-').to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id(names: &[&str], taken: &[&str]) -> String {
-        let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
-        id_of(&names, |id| taken.contains(&id)).to_string()
-    }
-
-    #[test]
-    fn an_id_is_made_of_the_name_and_is_one_of_its_own() {
-        assert_eq!(id(&["Travel Agent (v2)!"], &[]), "travel-agent-v2");
-        assert_eq!(id(&["Echo"], &["echo", "echo-2"]), "echo-3");
-        assert_eq!(
-            id(&["\u{65e5}\u{672c}", "agents.example"], &[]),
-            "agents-example"
-        );
-        assert_eq!(id(&["", "[::]"], &[]), "remote");
-        assert_eq!(id(&[&"a ".repeat(200)], &[]).len(), LONGEST_NAME - 1);
-    }
 }

@@ -2,7 +2,7 @@
 //! have no definite agent. Each agent of the hub has an address and card of its own, which can be dialled.
 
 use jackfield_kit::api::invalid;
-use jackfield_model::Failure;
+use jackfield_model::{Cause, Failure};
 
 use super::find::FoundCard;
 use crate::card::is_of_hub;
@@ -35,5 +35,5 @@ pub(super) fn refuse(found: &FoundCard) -> Result<(), Failure> {
             urls.join(", ")
         ),
     };
-    Err(invalid(text))
+    Err(invalid(text).because(Cause::OtherAddress))
 }

@@ -4,6 +4,7 @@
 mod adding;
 mod clock;
 mod far;
+mod finding;
 mod harness;
 mod lives;
 mod repeats;

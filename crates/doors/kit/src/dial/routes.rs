@@ -1,4 +1,4 @@
-//! Routes below `/v1/remotes` for adding, listing and removing the remotes of all protocols. Only administrators
+//! Routes for adding, listing and removing the remotes of all protocols, and for discovering them at an address. Only administrators
 //! add remotes, because a remote may be any address that the hub's machine can reach, and may receive any secret
 //! that the hub can read. Owners of a remote may also see and remove the remote.
 
@@ -15,12 +15,12 @@ use jackfield_core::{
     units::Size,
 };
 use jackfield_model::{AgentId, Failure, Reason};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use utoipa::{IntoResponses, ToSchema, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{AddedRemote, DialError, DialTarget, Dialler, RemoteView, choose};
+use super::{AddedRemote, DialError, DialTarget, Dialler, Discovery, RemoteView, choose};
 use crate::{
     api::{
         ApiError, ApiState, AuthenticatedCaller, ErrorResponses, PathId, ResponseMap, errors,
@@ -64,6 +64,7 @@ pub fn router(
     let (router, api) = OpenApiRouter::new()
         .routes(routes!(list, add))
         .routes(routes!(show, remove))
+        .routes(routes!(discover))
         .split_for_parts();
     let router = router
         .method_not_allowed_fallback(wrong_method)
@@ -90,6 +91,20 @@ struct NewRemote {
     settings: BTreeMap<String, Value>,
 }
 
+/// An address to search for remotes. Further fields are settings of the protocol, with which the remotes would be
+/// added.
+#[derive(Debug, Deserialize, ToSchema)]
+struct DiscoverRemotes {
+    /// Address to ask: a server, or anything that `POST /v1/remotes` takes. `address` is the same field.
+    #[serde(alias = "address")]
+    url: String,
+    /// Protocol to dial by, where the address does not tell.
+    #[schema(nullable = false)]
+    protocol: Option<String>,
+    #[serde(flatten)]
+    settings: BTreeMap<String, Value>,
+}
+
 /// Remotes of a hub.
 #[derive(Debug, Serialize, ToSchema)]
 struct RemoteList {
@@ -110,6 +125,22 @@ impl IntoResponses for AddErrors {
             ("413", "The body is too large: too_large"),
             ("429", "There are as many as may be: busy"),
             ("502", "The remote cannot be reached: offline, stopping"),
+        ];
+        errors("Error", &list)
+    }
+}
+
+struct DiscoverErrors;
+
+impl IntoResponses for DiscoverErrors {
+    fn responses() -> ResponseMap {
+        let list = [
+            ("404", "Its protocol is not enabled: not_found"),
+            ("413", "The body is too large: too_large"),
+            (
+                "502",
+                "Nothing that can be added was found; the message names what was tried: offline",
+            ),
         ];
         errors("Error", &list)
     }
@@ -212,13 +243,7 @@ async fn add(
     AuthenticatedCaller(principal): AuthenticatedCaller,
     request: Request,
 ) -> Result<(StatusCode, Json<RemoteView>), ApiError> {
-    if !principal.is_admin() {
-        let text = "only an admin may add remotes: the hub reaches them from its own network";
-        return Err(Failure::new(Reason::Unauthorized, text).into());
-    }
-    let limits = served.hub.limits();
-    let text = body::read(request.into_body(), MAX_BODY, limits.write_stuck).await?;
-    let new: NewRemote = json::parse(&text, limits.json_depth)?;
+    let new: NewRemote = read(&served, &principal, request).await?;
     let target = DialTarget {
         id: new.id,
         address: new.url,
@@ -233,6 +258,51 @@ async fn add(
         StatusCode::OK
     };
     Ok((status, Json(remote)))
+}
+
+/// Lists the remotes that an address leads to, and adds none. A server may have several agents, each with an
+/// address of its own: Agno AgentOS, LangGraph, Google ADK, another hub, or a server with a catalog. Only admins may
+/// look for remotes.
+#[utoipa::path(
+    post,
+    path = "/v1/discover",
+    tag = "remotes",
+    request_body = DiscoverRemotes,
+    responses(
+        (status = 200, description = "The remotes at the address", body = Discovery),
+        ErrorResponses,
+        DiscoverErrors,
+    ),
+)]
+async fn discover(
+    State(served): State<RemotesApi>,
+    AuthenticatedCaller(principal): AuthenticatedCaller,
+    request: Request,
+) -> Result<Json<Discovery>, ApiError> {
+    let wanted: DiscoverRemotes = read(&served, &principal, request).await?;
+    let target = DialTarget {
+        id: None,
+        address: wanted.url,
+        protocol: wanted.protocol,
+        settings: wanted.settings.into_iter().collect(),
+    };
+    let found = served.dialler(&target)?.discover(target).await?;
+    Ok(Json(found))
+}
+
+/// Reads the body of a request that makes the hub dial.
+async fn read<T: DeserializeOwned>(
+    served: &RemotesApi,
+    principal: &Principal,
+    request: Request,
+) -> Result<T, ApiError> {
+    if !principal.is_admin() {
+        let text = "only an admin may add remotes: the hub reaches them from its own network";
+        return Err(Failure::new(Reason::Unauthorized, text).into());
+    }
+    let limits = served.hub.limits();
+    let text = body::read(request.into_body(), MAX_BODY, limits.write_stuck).await?;
+    Ok(json::parse(&text, limits.json_depth)?)
 }
 
 /// Shows a remote.

@@ -190,6 +190,31 @@ async fn a_third_protocol_is_in_the_file_added_listed_removed_and_there_after_a_
 }
 
 #[tokio::test]
+async fn an_address_of_one_remote_is_found_as_it_is_and_nothing_is_added() {
+    let hub = PigeonHub::start(Arc::default(), json!([])).await;
+    let find = async |body| hub.ask(None, Method::POST, "/v1/discover", body).await;
+    let barn = json!({"url": "pigeon://barn", "birds": 2});
+    let (status, found) = find(barn.clone()).await;
+    let one = |state, id| {
+        let mut remote = json!({"url": "pigeon://barn", "name": "pigeon://barn", "state": state});
+        if let Some(id) = id {
+            remote["id"] = json!(id);
+        }
+        json!({
+            "protocol": "pigeon", "url": "pigeon://barn", "remotes": [remote], "truncated": false
+        })
+    };
+    assert_eq!((status, found), (200, one("new", None)));
+    let (_, list) = hub.get("/v1/remotes").await;
+    assert_eq!(list["remotes"], json!([]));
+    let added = json!({"url": "pigeon://barn", "id": "barn", "birds": 2});
+    assert_eq!(hub.add(added).await.0, 201);
+    assert_eq!(find(barn).await.1, one("added", Some("barn")));
+    let (status, refused) = find(json!({"url": "raven://barn"})).await;
+    assert_eq!((status, &refused["field"]), (400, &json!("url")));
+}
+
+#[tokio::test]
 async fn only_admins_add_and_only_owners_see() {
     let hub = PigeonHub::start(Arc::default(), json!([])).await;
     let barn = json!({"url": "pigeon://barn", "id": "barn", "birds": 2});
@@ -201,7 +226,8 @@ async fn only_admins_add_and_only_owners_see() {
     let made = tokens.add(token.clone(), "ann".to_owned(), owner, &none, None);
     made.await.unwrap();
     let ask = async |method, path: &str, body| hub.ask(Some(&token), method, path, body).await;
-    assert_eq!(ask(Method::POST, "/v1/remotes", barn).await.0, 401);
+    assert_eq!(ask(Method::POST, "/v1/remotes", barn.clone()).await.0, 401);
+    assert_eq!(ask(Method::POST, "/v1/discover", barn).await.0, 401);
     let (_, list) = ask(Method::GET, "/v1/remotes", Value::Null).await;
     assert_eq!(list["remotes"], json!([]));
     for name in ["barn", "pigeon%3A%2F%2Fbarn", "pigeon%3A%2F%2Fother"] {

@@ -1,13 +1,15 @@
 """An A2A server of the published framework Agno, with a scripted model.
 
-    python agno_server.py
+    python agno_server.py [many]
 
-Its agent is at `/a2a/agents/actor`. Agno has no artifacts, and no questions over A2A. See `stage.py`
+Its agent is at `/a2a/agents/actor`; with `many` there are a second agent of the same name, a team, a workflow, and an
+agent outside of the interface. Agno has no artifacts, and no questions over A2A. See `stage.py`
 and `script.py`.
 """
 
 import contextlib
 import dataclasses
+import sys
 
 import script
 import stage
@@ -49,5 +51,17 @@ if __name__ == "__main__":
     # The card contains the host of the request, so the announced URL isn't needed.
     listener, _ = stage.listen()
     agent = Agent(id="actor", name="Agno", model=Actor(), db=InMemoryDb(), telemetry=False)
-    system = AgentOS(agents=[agent], interfaces=[A2A(agents=[agent])], telemetry=False)
+    shown, hidden, teams, workflows = [agent], [], [], []
+    if "many" in sys.argv:
+        from agno.team import Team
+        from agno.workflow import Workflow
+
+        shown.append(Agent(id="second", name="Agno", model=Actor(), telemetry=False))
+        hidden.append(Agent(id="hidden", name="Hidden", model=Actor(), telemetry=False))
+        teams.append(Team(id="both", name="Both", members=shown, model=Actor(), telemetry=False))
+        workflows.append(Workflow(id="flow", name="Flow", steps=[agent], telemetry=False))
+    interface = A2A(agents=shown, teams=teams, workflows=workflows)
+    system = AgentOS(
+        agents=shown + hidden, teams=teams, workflows=workflows, interfaces=[interface], telemetry=False
+    )
     stage.play(system.get_app(), listener)

@@ -1,14 +1,15 @@
 """The in-memory A2A server of the published framework LangGraph, with a scripted model.
 
-    python langgraph_server.py
+    python langgraph_server.py [many]
 
-The graph's card is at the well-known path. The server has no files and no messages without a task. See `stage.py` and
+The graph's card is at the well-known path. With `many` there are two graphs, and the path takes an `assistant_id`. The server has no files and no messages without a task. See `stage.py` and
 `script.py`.
 """
 
 import contextlib
 import json
 import os
+import sys
 import uuid
 
 import script
@@ -54,14 +55,19 @@ graph = StateGraph(MessagesState).add_node("act", act).set_entry_point("act").co
 
 if __name__ == "__main__":
     listener, url = stage.listen()
+    graphs = ["actor"]
+    if "many" in sys.argv:
+        graphs.append("second")
+    else:
+        # The server's id for a graph of this name.
+        known = uuid.uuid5(uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "actor")
+        os.environ["DEFAULT_A2A_ASSISTANT_ID"] = str(known)
     os.environ |= {
         "DATABASE_URI": ":memory:",
-        # The server's id for a graph of this name.
-        "DEFAULT_A2A_ASSISTANT_ID": str(uuid.uuid5(uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "actor")),
         "LANGGRAPH_API_URL": url,
         "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
         "LANGGRAPH_RUNTIME_EDITION": "inmem",
-        "LANGSERVE_GRAPHS": json.dumps({"actor": f"{__file__}:graph"}),
+        "LANGSERVE_GRAPHS": json.dumps({name: f"{__file__}:graph" for name in graphs}),
         "LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev",
         "LANGSMITH_TRACING": "false",
         "LOG_LEVEL": "ERROR",

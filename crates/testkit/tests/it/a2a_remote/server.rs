@@ -93,6 +93,13 @@ pub(crate) struct RemoteFixture {
 impl RemoteFixture {
     /// Starts the server and adds it to a hub. Returns `None` if the server isn't installed.
     pub(crate) async fn start(published: Published) -> Option<Self> {
+        let fixture = Self::start_apart(published).await?;
+        fixture.add().await;
+        Some(fixture)
+    }
+
+    /// Starts the server, and a hub that does not have it yet.
+    pub(crate) async fn start_apart(published: Published) -> Option<Self> {
         let mut command = published.command()?;
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // Intended errors would print many pages.
@@ -105,16 +112,14 @@ impl RemoteFixture {
         let proxy = FaultProxy::start(addr).await;
         let line = format!("http://{}\n", proxy.addr());
         input.write_all(line.as_bytes()).await.expect("it reads");
-        let fixture = Self {
+        Some(Self {
             hub: TestHub::start().await,
             published,
             proxy,
             output,
             input,
             child,
-        };
-        fixture.add().await;
-        Some(fixture)
+        })
     }
 
     /// The URL that an operator would enter for the agent.

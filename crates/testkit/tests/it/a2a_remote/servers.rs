@@ -31,7 +31,7 @@ pub(crate) const NODE_03: Published =
     of_sdk("JACKFIELD_JUDGE_A2A_NODE_03", "js_v03.cjs", "JSONRPC");
 const NODE_03_REST: Published = of_sdk("JACKFIELD_JUDGE_A2A_NODE_03", "js_v03.cjs", "HTTP+JSON");
 
-const AGNO: Published = Published {
+pub(crate) const AGNO: Published = Published {
     variable: "JACKFIELD_JUDGE_A2A_PYTHON_03",
     script: "agno_server.py",
     binding: "",

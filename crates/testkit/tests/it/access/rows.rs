@@ -275,6 +275,7 @@ const KINDS: &[Kind] = &[
         "/v1/remotes",
         r#"{"url": "http://127.0.0.1:9", "id": "anns-other", "keep": true}"#,
     ),
+    send("POST", "/v1/discover", r#"{"url": "http://127.0.0.1:9"}"#),
     send(
         "POST",
         "/v1/teams",

@@ -288,12 +288,15 @@ async fn what_is_no_card_is_told_by_its_fault_and_nothing_else_is_tried() {
 #[tokio::test]
 async fn a_server_without_a_card_is_told_with_all_that_was_tried() {
     let site = StaticSite::start().await;
+    site.answer(&format!("/one{OLD}?k=secret"), 410, &[], "");
+    site.answer(&format!("{OLD}?k=secret"), 405, &[], "");
     let trouble = found(&site, "/one?k=secret").await.unwrap_err();
     let origin = site.origin();
     assert_eq!(
         trouble.to_string(),
         format!(
-            "there is no card at {origin}/one{NEW}, nor at {origin}/one{OLD}, nor at {origin}{NEW}, nor at {origin}{OLD}"
+            "there is no card at {origin}/one{NEW} (404 Not Found), nor at {origin}/one{OLD} (410 Gone), nor at \
+             {origin}{NEW} (404 Not Found), nor at {origin}{OLD} (405 Method Not Allowed)"
         )
     );
 }
@@ -346,65 +349,4 @@ async fn a_mark_before_the_card_is_kept_but_not_read() {
     let marked = format!("\u{feff}{}", card("/"));
     site.put(NEW, marked.clone());
     assert_eq!(&*found(&site, "").await.unwrap().raw, marked);
-}
-
-/// What is said of a server that has these pages.
-async fn described(pages: &[(&str, u16, &str)], path: &str) -> Option<String> {
-    let site = StaticSite::start().await;
-    for (path, status, body) in pages {
-        site.answer(path, *status, &[], *body);
-    }
-    let told = describe(&outbound(), &site.url(path), &nothing_to_show()).await;
-    told.map(|told| told.replace(site.origin(), "S"))
-}
-
-#[tokio::test]
-async fn a_root_of_many_agents_says_what_it_is_and_what_to_type() {
-    let card = card("/");
-    let agno = r#"{"os_id":"x","agents":[{"id":"basic"},{"id":"$(rm)"},{"id":"late"}],"teams":[{"id":"both"}]}"#;
-    let basic = ("/a2a/agents/basic/.well-known/agent-card.json", 200, &*card);
-    let both = ("/a2a/teams/both/.well-known/agent-card.json", 200, &*card);
-    let told = described(&[("/config", 200, agno), basic, both], "/").await;
-    assert_eq!(
-        told.as_deref(),
-        Some(
-            "this is an Agno AgentOS, whose agents have addresses of their own: type jackfield add S/a2a/agents/basic, or \
-             jackfield add S/a2a/teams/both"
-        )
-    );
-    let told = described(&[("/config", 200, agno)], "").await.unwrap();
-    assert!(told.contains("does not speak A2A: start it with"), "{told}");
-
-    let app = ("/a2a/hello_world/.well-known/agent-card.json", 200, &*card);
-    let apps = ("/list-apps", 200, r#"["hello_world","other app"]"#);
-    let told = described(&[apps, app], "/").await.unwrap();
-    assert!(
-        told.starts_with("this is a server of Google ADK")
-            && told.ends_with("type jackfield add S/a2a/hello_world"),
-        "{told}"
-    );
-
-    let missing =
-        r#"{"error":{"code":-32602,"message":"Missing required query parameter: assistant_id"}}"#;
-    let told = described(&[(NEW, 400, missing)], "/").await.unwrap();
-    assert!(
-        told.contains("LangGraph") && told.contains("jackfield add 'S/?assistant_id=ID'"),
-        "{told}"
-    );
-}
-
-#[tokio::test]
-async fn of_other_servers_and_other_places_nothing_is_said() {
-    for pages in [
-        &[][..],
-        &[("/config", 200, r#"{"agents":7}"#)],
-        &[("/config", 200, "<html>")],
-        &[("/list-apps", 200, r#"{"apps":[]}"#)],
-        &[("/list-apps", 500, r#"["a"]"#)],
-        &[(NEW, 400, "bad request")],
-    ] {
-        assert_eq!(described(pages, "/").await, None, "{pages:?}");
-    }
-    let apps = ("/list-apps", 200, r#"["a"]"#);
-    assert_eq!(described(&[apps], "/a2a/other").await, None);
 }
