@@ -17,6 +17,7 @@ use jackfield_kit::{
     files::Files,
     guard::{Guard, HostRules},
     outbox::Courier,
+    schemas::MessageSchemas,
     server::{Server, ServerLimits, listen},
     tasks::Tasks,
     tls::Tls,
@@ -56,6 +57,7 @@ pub struct RunningHub {
     config: HubConfig,
     store: Arc<SqliteStore>,
     reload: Vec<Arc<dyn ReloadSecrets>>,
+    schemas: Vec<MessageSchemas>,
     #[cfg(feature = "p2p")]
     p2p: Option<P2p>,
     tasks: Tasks,
@@ -155,6 +157,7 @@ pub async fn start(config: &HubConfig) -> Result<RunningHub> {
         config: config.clone(),
         store,
         reload: doors.reload,
+        schemas: doors.schemas,
         #[cfg(feature = "p2p")]
         p2p: doors.p2p,
         tasks,
@@ -254,6 +257,11 @@ async fn load_or_create_admin_token(hub: &Hub, data_dir: &Path) -> Result<HubSec
 }
 
 impl RunningHub {
+    /// Returns the schemas of all WebSocket frames and stream events.
+    pub fn schemas(&self) -> &[MessageSchemas] {
+        &self.schemas
+    }
+
     /// Returns the hub's libp2p node, if the hub is a peer.
     #[cfg(feature = "p2p")]
     pub fn p2p(&self) -> Option<&P2p> {

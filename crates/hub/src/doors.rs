@@ -9,6 +9,7 @@ use jackfield_kit::{
     door::{DoorConfig as _, DoorContext, OpenedDoor, ReloadSecrets, SocketProtocol},
     guard::{BodyRules, BrowserHeaders},
     outbox::Composer,
+    schemas::{self, MessageSchemas},
 };
 use jackfield_own::proof::ProofKey;
 #[cfg(feature = "p2p")]
@@ -38,6 +39,8 @@ pub(crate) struct Doors {
     pub(crate) browser_headers: BrowserHeaders,
     /// Composers of callback messages.
     pub(crate) composers: Vec<Arc<dyn Composer>>,
+    /// Schemas of the messages of all doors.
+    pub(crate) schemas: Vec<MessageSchemas>,
     /// Doors that read their secrets again on reload.
     pub(crate) reload: Vec<Arc<dyn ReloadSecrets>>,
     /// libp2p node of the hub, if the hub is a peer.
@@ -80,6 +83,7 @@ impl Doors {
             router: joined.router(context),
             bodies: joined.bodies,
             browser_headers: joined.browser_headers,
+            schemas: joined.schemas,
             composers: joined.composers,
             reload: joined.reload,
             #[cfg(feature = "p2p")]
@@ -98,6 +102,7 @@ struct MergedDoors {
     browser_headers: BrowserHeaders,
     reload: Vec<Arc<dyn ReloadSecrets>>,
     diallers: Vec<Arc<dyn Dialler>>,
+    schemas: Vec<MessageSchemas>,
 }
 
 impl MergedDoors {
@@ -112,6 +117,7 @@ impl MergedDoors {
             browser_headers: first.browser_headers,
             reload: first.reload.into_iter().collect(),
             diallers: first.dialler.into_iter().collect(),
+            schemas: first.schemas,
         }
     }
 
@@ -125,10 +131,11 @@ impl MergedDoors {
         self.browser_headers.merge(door.browser_headers);
         self.reload.extend(door.reload);
         self.diallers.extend(door.dialler);
+        self.schemas.extend(door.schemas);
         door.handle
     }
 
-    /// Returns the merged routes, with those of remotes, the shared WebSocket address `/ws` and the description
+    /// Returns the merged routes, with those of remotes and schemas, the shared WebSocket address `/ws` and the description
     /// of the API.
     fn router(&mut self, context: &DoorContext) -> Router {
         let sockets = SharedWebSocket {
@@ -142,8 +149,14 @@ impl MergedDoors {
             std::mem::take(&mut self.diallers),
         );
         self.api.merge(remotes_api);
+        let base = context.address.base_url.as_deref();
+        let (schemas, schemas_api) =
+            schemas::routes::router(context.gatekeeper.clone(), &self.schemas, base);
+        self.api.merge(schemas_api);
+        schemas::routes::link(&self.schemas, &mut self.api);
         let api = jackfield_own::openapi_route(context.gatekeeper.clone(), self.api.clone());
         let routes = std::mem::take(&mut self.routes);
-        routes.merge(remotes).merge(ws::router(sockets)).merge(api)
+        let routes = routes.merge(remotes).merge(schemas);
+        routes.merge(ws::router(sockets)).merge(api)
     }
 }

@@ -11,7 +11,7 @@ use jackfield_hub::{
     assembly::{self, RunningHub},
     config::{HubConfig, P2pConfig},
 };
-use jackfield_kit::testing::create_token;
+use jackfield_kit::testing::{create_token, judge_by};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -51,6 +51,7 @@ impl TestHub {
         };
         change(&mut config);
         let running = assembly::start(&config).await.expect("the hub starts");
+        judge_by(running.schemas());
         Self {
             running,
             config,

@@ -2,7 +2,7 @@
 
 use jackfield_kit::door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor};
 
-use crate::Agora;
+use crate::{Agora, wire};
 
 /// The configuration of the door.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,7 @@ impl DoorConfig for Config {
         } = context.clone();
         Ok(OpenedDoor {
             socket: Some(Agora::new(hub, gatekeeper, tasks, files)),
+            schemas: wire::schemas(),
             ..OpenedDoor::new(())
         })
     }

@@ -19,6 +19,7 @@ pub mod downlink;
 mod fields;
 mod frame;
 pub mod payload;
+mod relayed;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use payload::{
     AnswerContent, AnswerPayload, FramePayload, InputRequired, ParsedAnswer, ParsedQuery,
     QueryContent, QueryPayload, answer_of, opening_of, query_of,
 };
+pub(crate) use relayed::schemas;
 pub use uplink::{AgoraUplink, ListFrame, RegisterFrame, Relay, RelayKind, parse, parse_with};
 
 /// Prefix of the address of a call, to which an agent replies when called through a different protocol. No

@@ -14,7 +14,7 @@ use jackfield_transfer::hub::Transfers;
 pub use self::files::{FilesConfig, IceServerConfig};
 use crate::{
     Bridge, BridgeLimits, CallbackRules, PlatformSettings, SharedSecret, files_router, router,
-    secret,
+    schemas::schemas, secret,
 };
 
 /// Name of the platform's current secret.
@@ -83,6 +83,7 @@ impl DoorConfig for Config {
                 ..BodyRules::default()
             },
             reload: Some(Arc::new(SecretReload { bridge, source })),
+            schemas: schemas(),
             ..opened
         })
     }

@@ -28,6 +28,7 @@ mod link;
 mod matrix;
 mod parties;
 mod relay;
+mod schemas;
 mod secret;
 mod served_request;
 mod session;

@@ -7,7 +7,7 @@
 //! 1. The hub reads its configuration. Each section checks itself and may fail with a [`ConfigError`].
 //! 2. The hub binds its address, opens its store, and creates one [`DoorContext`].
 //! 3. The hub calls [`DoorConfig::open`] of each door in turn.
-//! 4. The hub merges the routes and their descriptions, offers connections at `/ws` to each [`SocketProtocol`],
+//! 4. The hub merges the routes, their descriptions and the schemas of messages, offers connections at `/ws` to each [`SocketProtocol`],
 //!    lets each [`Composer`] write the callbacks of its door, and each [`Dialler`] dial the remotes of its protocol.
 
 use std::{error::Error, fmt, io, net::SocketAddr, path::Path, sync::Arc};
@@ -26,6 +26,7 @@ use crate::{
     guard::{BodyRules, BrowserHeaders, HostRules},
     outbound::Outbound,
     outbox::Composer,
+    schemas::MessageSchemas,
     tasks::Tasks,
     tls::Tls,
     ws_connection::{WsConnection, WsConnectionEvent},
@@ -126,6 +127,8 @@ pub struct OpenedDoor<H = ()> {
     pub reload: Option<Arc<dyn ReloadSecrets>>,
     /// Dials remotes of the door's protocol.
     pub dialler: Option<Arc<dyn Dialler>>,
+    /// Schemas of the door's WebSocket frames and stream events.
+    pub schemas: Vec<MessageSchemas>,
 }
 
 impl<H: fmt::Debug> fmt::Debug for OpenedDoor<H> {
@@ -153,6 +156,7 @@ impl<H> OpenedDoor<H> {
             browser_headers: BrowserHeaders::default(),
             reload: None,
             dialler: None,
+            schemas: Vec::new(),
         }
     }
 

@@ -29,6 +29,7 @@ pub mod matrix;
 pub mod outbound;
 pub mod outbox;
 pub mod peer_user;
+pub mod schemas;
 pub mod server;
 pub mod similar;
 pub mod socket;

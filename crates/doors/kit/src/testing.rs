@@ -12,6 +12,7 @@ use std::time::Duration;
 mod agent;
 mod client;
 mod hub;
+mod judged;
 mod log;
 mod raw_http;
 mod receiver;
@@ -24,6 +25,7 @@ pub use self::{
     agent::{AgentBuilder, Manner, Scripted, answer_text},
     client::{TestClient, answer, json_of},
     hub::{TestHub, TestHubBuilder, TestSettings, create_token},
+    judged::{check_schemas, judge_by},
     log::CapturedLog,
     raw_http::{read_until, send_raw},
     receiver::{CALLBACK_KEY, CallbackReceiver, Post},

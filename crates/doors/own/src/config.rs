@@ -7,6 +7,7 @@ use crate::{
     OwnState,
     proof::{ProofKey, Prover, proof_router},
     router,
+    schemas::schemas,
 };
 
 /// Configuration of the hub's own API.
@@ -40,6 +41,7 @@ impl DoorConfig for Config {
             routes,
             // The description of the whole API; other doors add their parts.
             api,
+            schemas: schemas(),
             ..OpenedDoor::new(())
         };
         let mut opened = opened.with_routes(proof_router(prover));

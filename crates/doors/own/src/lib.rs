@@ -17,6 +17,7 @@ mod files;
 mod health;
 mod invites;
 pub mod proof;
+mod schemas;
 mod stream;
 mod task_response;
 mod tasks;

@@ -3,7 +3,7 @@
 use jackfield_kit::door::{ConfigError, DoorConfig, DoorContext, DoorOpenError, OpenedDoor};
 use jackfield_model::AgentId;
 
-use crate::{TeamDoor, Teams, router, team::TeamSpec};
+use crate::{TeamDoor, Teams, router, schemas::schemas, team::TeamSpec};
 
 /// Configuration of the team door.
 #[derive(Debug)]
@@ -26,6 +26,9 @@ impl DoorConfig for Config {
             gatekeeper: context.gatekeeper.clone(),
             tasks: context.tasks.clone(),
         };
-        Ok(OpenedDoor::new(()).with_routes(router(door)))
+        Ok(OpenedDoor {
+            schemas: schemas(),
+            ..OpenedDoor::new(()).with_routes(router(door))
+        })
     }
 }

@@ -26,6 +26,7 @@ use jackfield_kit::{
 use jackfield_model::{Failure, Reason};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::{
     DOOR, TeamDoor, publisher,
@@ -147,20 +148,22 @@ impl Stream for TeamEventReader {
 }
 
 /// State of a team at the start of the stream.
-#[derive(Serialize)]
-struct TeamSnapshot<'a> {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TeamSnapshot<'a> {
     team: Team,
     tasks: Vec<BoardTaskView>,
     approvals: Vec<TeamApproval<'a>>,
 }
 
 /// Pending question.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct TeamApproval<'a> {
     route_key: &'a str,
     invocation_id: &'a str,
     tool_name: &'a str,
+    #[schema(value_type = serde_json::Value)]
     arguments: &'a RawValue,
+    #[schema(required = false)]
     #[serde(skip_serializing_if = "str::is_empty")]
     message: &'a str,
 }
@@ -177,8 +180,9 @@ impl<'a> From<&'a PendingQuestion> for TeamApproval<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct EventGap<'a> {
+/// Lost events.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EventGap<'a> {
     team_run_id: &'a str,
     from_sequence: u64,
     to_sequence: u64,

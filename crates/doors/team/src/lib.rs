@@ -9,6 +9,7 @@ mod limits;
 mod matrix;
 mod publish;
 mod publisher;
+mod schemas;
 mod steer;
 mod tasks;
 pub mod team;

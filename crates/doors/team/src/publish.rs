@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use self::envelope::Envelopes;
+pub(crate) use self::envelope::{Envelope, Envelopes};
 use crate::{
     TeamDoor,
     team::teams::CheckedEnvelope,

@@ -9,6 +9,7 @@ mod browser;
 mod matrix;
 mod openai;
 mod p2p;
+mod schemas;
 mod smoke;
 mod team;
 mod team_burst;

@@ -17,8 +17,9 @@ mod build;
 mod read;
 
 pub use build::{
-    ack, answer, call_agent_chunk, call_agent_done, call_agent_error, cancel,
-    discover_agents_result, error, message, refused, registered, rtc_signal_relay,
+    AcceptedFrame, DiscoverAgentsResultFrame, RefusedFrame, ack, answer, call_agent_chunk,
+    call_agent_done, call_agent_error, cancel, discover_agents_result, error, message, refused,
+    registered, rtc_signal_relay,
 };
 pub use read::parse_downlink;
 
@@ -59,6 +60,7 @@ pub enum Downlink<'a> {
 
 /// The acceptance of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Registered<'a> {
     /// The extensions that both sides support.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -70,6 +72,7 @@ pub struct Registered<'a> {
 
 /// Data for resuming after a lost connection, and the state of earlier requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ResumeGrant<'a> {
     /// The token that the agent sends to resume.
     #[serde(borrow)]
@@ -96,6 +99,7 @@ pub struct ResumeGrant<'a> {
 
 /// Progress of an answer, as received by the hub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AcknowledgedAnswer<'a> {
     /// The answered request.
     #[serde(borrow)]
@@ -108,6 +112,7 @@ pub struct AcknowledgedAnswer<'a> {
 /// A request to an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "message")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Message<'a> {
     /// The session of the request.
     #[serde(borrow, default, deserialize_with = "lenient_text")]
@@ -146,6 +151,7 @@ pub struct Message<'a> {
 
 /// Data of other protocols about a request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct MessageMeta<'a> {
     /// The id that the caller gave to the message.
     #[serde(
@@ -171,9 +177,11 @@ pub struct MessageMeta<'a> {
     pub context_id: Option<Cow<'a, str>>,
     /// The parts of the message, if it has more than text.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub parts: Option<&'a RawValue>,
     /// Metadata of the caller's protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub metadata: Option<&'a RawValue>,
     /// The stable id of the caller.
     #[serde(
@@ -194,6 +202,7 @@ pub struct MessageMeta<'a> {
 /// A request to stop working on a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "cancel")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Cancel<'a> {
     /// The session of the request.
     #[serde(borrow, default, deserialize_with = "lenient_text")]
@@ -205,6 +214,7 @@ pub struct Cancel<'a> {
 
 /// An agent in the answer to `discover_agents`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DiscoveredAgent<'a> {
     /// The agent's id.
     #[serde(borrow)]
@@ -237,6 +247,7 @@ pub struct DiscoveredAgent<'a> {
 /// A piece of a called agent's answer.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(tag = "type", rename = "call_agent_chunk")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CallChunk<'a> {
     /// The id of the call.
     pub call_id: Cow<'a, str>,
@@ -256,6 +267,7 @@ pub struct CallChunk<'a> {
 /// The end of a called agent's answer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "call_agent_done")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CallDone<'a> {
     /// The id of the call.
     #[serde(borrow)]
@@ -269,12 +281,14 @@ pub struct CallDone<'a> {
     pub attachments: Vec<Attachment<'a>>,
     /// The offer of a transfer between peers, passed on unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub file_transfer_offer: Option<&'a RawValue>,
 }
 
 /// The failure of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "call_agent_error")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CallError<'a> {
     /// The id of the call.
     #[serde(borrow)]
@@ -290,6 +304,7 @@ pub struct CallError<'a> {
 /// Signalling of a file transfer, from another agent or an HTTP caller.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(tag = "type", rename = "rtc_signal_relay")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RtcRelay<'a> {
     /// The id of the transfer.
     pub transfer_id: Cow<'a, str>,
@@ -299,21 +314,25 @@ pub struct RtcRelay<'a> {
     pub signal_type: Cow<'a, str>,
     /// The content of the signal, a string in practice; `null` is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub payload: Option<&'a RawValue>,
     /// The client that owns the files; see [`is_safe_client_id`](super::is_safe_client_id).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<Cow<'a, str>>,
     /// The ICE servers to use, passed on unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub ice_servers: Option<&'a RawValue>,
     /// Other fields of the agent's `rtc_signal`.
     #[serde(flatten, serialize_with = "json::members")]
+    #[cfg_attr(feature = "schema", schema(ignore))]
     pub extra: Vec<RawMember<'a>>,
 }
 
 /// Acknowledgement of the frames of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "ack")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Ack<'a> {
     /// The answered request.
     #[serde(borrow)]
@@ -325,6 +344,7 @@ pub struct Ack<'a> {
 /// The answer to an `ask`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "answer")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Answer<'a> {
     /// The suspended request.
     #[serde(borrow)]
@@ -341,6 +361,7 @@ pub struct Answer<'a> {
     pub content: Option<Cow<'a, str>>,
     /// The parts of the answer, an array of files and data.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub parts: Option<&'a RawValue>,
     /// The decision on an approval.
     #[serde(
@@ -361,6 +382,7 @@ pub struct Answer<'a> {
 /// The hub's error for a refused frame; see [`MalformedFrame::to_frame`](super::MalformedFrame::to_frame).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "error")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HubError<'a> {
     /// The error code, for programs.
     #[serde(borrow, default, deserialize_with = "lenient_text")]

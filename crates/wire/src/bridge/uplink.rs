@@ -72,6 +72,7 @@ pub enum Uplink<'a> {
 /// A piece of an answer.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(tag = "type", rename = "chunk")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Chunk<'a> {
     /// The session id, which agents repeat and hubs ignore.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +98,7 @@ pub struct Chunk<'a> {
 /// The end of an answer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "done")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Done<'a> {
     /// The session id, which agents repeat and hubs ignore.
     #[serde(
@@ -117,12 +119,14 @@ pub struct Done<'a> {
     pub attachments: Vec<Attachment<'a>>,
     /// The offer of a transfer between peers, passed on unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub file_transfer_offer: Option<&'a RawValue>,
     /// The whole answer; undecoded after reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<JsonText<'a>>,
     /// The list of files that agents of version 1 send.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub file_manifest: Option<&'a RawValue>,
     /// The state at the end of the turn (extension `input`): `completed`, `message`, `input_required`,
     /// `rejected`.
@@ -134,6 +138,7 @@ pub struct Done<'a> {
     pub state: Option<Cow<'a, str>>,
     /// The cost of the answer (extension `meta`).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub usage: Option<&'a RawValue>,
     /// The reason why the model stopped (extension `meta`).
     #[serde(
@@ -150,6 +155,7 @@ pub struct Done<'a> {
 /// The failure of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "error")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentError<'a> {
     /// The session id, which agents repeat and hubs ignore.
     #[serde(
@@ -175,6 +181,7 @@ pub struct AgentError<'a> {
 /// A keep-alive. Its fields are for statistics only, therefore every value is accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "heartbeat")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Heartbeat {
     /// Number of sessions of the agent.
     #[serde(default, deserialize_with = "lenient_number")]
@@ -187,6 +194,7 @@ pub struct Heartbeat {
 /// A request for a list of agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "discover_agents")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DiscoverAgents<'a> {
     /// Required capability of the agents.
     #[serde(
@@ -204,6 +212,7 @@ pub struct DiscoverAgents<'a> {
 /// A call to another agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "call_agent")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CallAgent<'a> {
     /// Id of the called agent.
     #[serde(borrow)]
@@ -245,6 +254,7 @@ pub struct CallAgent<'a> {
 /// Signalling of a file transfer between peers.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(tag = "type", rename = "rtc_signal")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RtcSignal<'a> {
     /// The id of the transfer.
     pub transfer_id: Cow<'a, str>,
@@ -254,15 +264,18 @@ pub struct RtcSignal<'a> {
     pub signal_type: Cow<'a, str>,
     /// The content of the signal, a string in practice; `null` is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub payload: Option<&'a RawValue>,
     /// Other fields, which are passed on; never fields that only the hub may set.
     #[serde(flatten, serialize_with = "json::members")]
+    #[cfg_attr(feature = "schema", schema(ignore))]
     pub extra: Vec<RawMember<'a>>,
 }
 
 /// A result that the agent produced.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "artifact")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Artifact<'a> {
     /// The request of the artifact; empty if the agent named none.
     #[serde(borrow, default, deserialize_with = "text")]
@@ -279,6 +292,7 @@ pub struct Artifact<'a> {
     pub name: Option<Cow<'a, str>>,
     /// The contents, an array of parts.
     #[serde(deserialize_with = "array")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value))]
     pub parts: &'a RawValue,
     /// Whether the parts continue an earlier frame with the same id.
     #[serde(default, deserialize_with = "or_default")]
@@ -294,6 +308,7 @@ pub struct Artifact<'a> {
 /// A question that suspends a request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "ask")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Ask<'a> {
     /// The suspended request; empty if the agent named none.
     #[serde(borrow, default, deserialize_with = "text")]
@@ -303,6 +318,7 @@ pub struct Ask<'a> {
     pub ask_id: Cow<'a, str>,
     /// The kind of the question: `input` or `approval`.
     #[serde(deserialize_with = "ask_kind")]
+    #[cfg_attr(feature = "schema", schema(pattern = "^(input|approval)$"))]
     pub kind: Cow<'a, str>,
     /// The question.
     #[serde(borrow)]
@@ -323,9 +339,11 @@ pub struct Ask<'a> {
     pub tool_call_id: Option<Cow<'a, str>>,
     /// The arguments of the tool call.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub arguments: Option<&'a RawValue>,
     /// The JSON schema of the wanted answer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub schema: Option<&'a RawValue>,
     /// Sequence number within the request (extension `resume`).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -22,6 +22,17 @@ pub enum JsonText<'a> {
     Json(&'a RawValue),
 }
 
+/// A string, however it is escaped; a lone surrogate is one of its escapes.
+#[cfg(feature = "schema")]
+impl utoipa::PartialSchema for JsonText<'_> {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        String::schema()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl utoipa::ToSchema for JsonText<'_> {}
+
 impl<'a> JsonText<'a> {
     /// Returns the decoded text, borrowed if the text has no escapes.
     pub fn decode(&self) -> Cow<'a, str> {

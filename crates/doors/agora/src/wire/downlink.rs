@@ -20,6 +20,7 @@ use super::{FrameChunk, FrameError, FramePayload, Opening};
 /// An `error` frame; `from` and `to` name the agents concerned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "error")]
+#[derive(utoipa::ToSchema)]
 pub struct ErrorFrame<'a> {
     /// Name of the failure.
     #[serde(borrow, default, deserialize_with = "lenient_text")]
@@ -83,7 +84,7 @@ impl<'a> ErrorFrame<'a> {
 }
 
 /// One agent in the answer to `list`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AgentListEntry<'a> {
     /// Id of the agent.
     #[serde(borrow)]
@@ -136,24 +137,30 @@ fn unless_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::E
     Ok(value != Some(false))
 }
 
+/// A `registered` frame.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename = "registered")]
+pub(crate) struct RegisteredFrame<'a> {
+    /// Id of the agent.
+    id: &'a str,
+}
+
+/// An `agents` frame.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename = "agents")]
+pub(crate) struct AgentsFrame<'a> {
+    /// Agents that match.
+    agents: &'a [AgentListEntry<'a>],
+}
+
 /// Writes a `registered` frame.
 pub fn registered(id: &str) -> String {
-    #[derive(Serialize)]
-    #[serde(tag = "type", rename = "registered")]
-    struct RegisteredFrame<'a> {
-        id: &'a str,
-    }
     to_json(&RegisteredFrame { id }, OVERHEAD)
 }
 
 /// Writes an `agents` frame.
 pub fn agents(entries: &[AgentListEntry<'_>]) -> String {
     const ENTRY: usize = 192;
-    #[derive(Serialize)]
-    #[serde(tag = "type", rename = "agents")]
-    struct AgentsFrame<'a> {
-        agents: &'a [AgentListEntry<'a>],
-    }
     let agents = AgentsFrame { agents: entries };
     to_json(&agents, OVERHEAD + entries.len() * ENTRY)
 }

@@ -24,7 +24,7 @@ pub use build::{
 };
 
 /// Types of all frames from clients.
-const TYPES: [&str; 11] = [
+pub(crate) const TYPES: [&str; 11] = [
     "register",
     "list",
     "send",
@@ -54,6 +54,7 @@ pub enum AgoraUplink<'a> {
 /// The registration of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "register")]
+#[derive(utoipa::ToSchema)]
 pub struct RegisterFrame<'a> {
     /// Requested id; its alphabet is not checked here.
     #[serde(borrow)]
@@ -383,10 +384,12 @@ fn no_frame(frame_type: &str) -> String {
 }
 
 /// A `list` as clients send it.
-#[derive(Deserialize)]
-struct ListInput<'a> {
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+pub(crate) struct ListInput<'a> {
+    /// Capability to filter by.
     #[serde(borrow, default, deserialize_with = "text")]
     capability: Option<Cow<'a, str>>,
+    /// Capabilities to filter by.
     #[serde(default, deserialize_with = "texts")]
     capabilities: Vec<Cow<'a, str>>,
 }

@@ -14,6 +14,7 @@ const OVERHEAD: usize = 128;
 /// A piece of an answer; empty texts count as absent.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(tag = "type", rename = "chunk")]
+#[derive(utoipa::ToSchema)]
 pub(crate) struct ChunkEvent<'a> {
     /// Text of the piece.
     pub(crate) delta: JsonText<'a>,
@@ -35,12 +36,15 @@ fn is_no_word(word: &Option<&str>) -> bool {
 /// The end of an answer.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(tag = "type", rename = "done")]
+#[derive(utoipa::ToSchema)]
 pub(crate) struct DoneEvent<'a> {
     /// Files created by the agent; omitted if empty.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
     pub(crate) attachments: &'a [Attachment<'a>],
     /// Offer of a transfer between peers.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = serde_json::Value, required = false)]
     pub(crate) file_transfer_offer: Option<&'a RawValue>,
     /// Full answer, only for readers of durable requests: a plain stream never repeats it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,14 +75,26 @@ pub(crate) fn done(done: &DoneEvent<'_>) -> String {
 
 const LINE_BREAKS: [char; 2] = ['\n', '\r'];
 
+/// The failure of an answer.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename = "error")]
+pub(crate) struct StreamErrorEvent<'a> {
+    /// Error code, for programs.
+    code: &'a str,
+    /// Error message, for people.
+    message: &'a str,
+}
+
+/// Events that are no longer available.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename = "gap")]
+pub(crate) struct GapEvent<'a> {
+    /// Event id after which the stream continues.
+    next: &'a str,
+}
+
 /// Writes an `error` event, the last one of a stream.
 pub(crate) fn error(code: &str, message: &str) -> String {
-    #[derive(Serialize)]
-    #[serde(tag = "type", rename = "error")]
-    struct StreamErrorEvent<'a> {
-        code: &'a str,
-        message: &'a str,
-    }
     to_json(
         &StreamErrorEvent { code, message },
         OVERHEAD + 2 * message.len(),
@@ -88,10 +104,5 @@ pub(crate) fn error(code: &str, message: &str) -> String {
 /// Writes a `gap` event: events before `next` are no longer available (an addition of this hub, only for
 /// durable requests).
 pub(crate) fn gap(next: &str) -> String {
-    #[derive(Serialize)]
-    #[serde(tag = "type", rename = "gap")]
-    struct GapEvent<'a> {
-        next: &'a str,
-    }
     to_json(&GapEvent { next }, OVERHEAD)
 }

@@ -22,7 +22,9 @@ use reqwest::Method;
 use tokio::{net::TcpListener, task::JoinSet};
 use utoipa::openapi::{Info, OpenApi, Paths};
 
-use super::{AgentBuilder, CALLBACK_KEY, SOON, Scripted, TestClient, TestServer, WsClient};
+use super::{
+    AgentBuilder, CALLBACK_KEY, SOON, Scripted, TestClient, TestServer, WsClient, judge_by,
+};
 use crate::{
     auth::{Gatekeeper, Ingress},
     door::{DoorConfig, DoorContext, HubEndpoint, OpenedDoor, SecretStore, SocketProtocol},
@@ -30,6 +32,7 @@ use crate::{
     guard::HostRules,
     outbound::{Outbound, OutboundRules},
     outbox::{CallbackKey, Composer, Courier},
+    schemas::MessageSchemas,
     server::{Server, ServerLimits},
     tasks::Tasks,
     upgrade::Upgrade,
@@ -123,6 +126,7 @@ impl TestSettings {
             listener,
             socket: None,
             composers: Vec::new(),
+            schemas: Vec::new(),
             has_clocks: self.has_clocks,
         }
     }
@@ -138,6 +142,7 @@ pub struct TestHubBuilder {
     listener: TcpListener,
     socket: Option<Arc<dyn SocketProtocol>>,
     composers: Vec<Arc<dyn Composer>>,
+    schemas: Vec<MessageSchemas>,
     has_clocks: bool,
 }
 
@@ -162,6 +167,7 @@ impl TestHubBuilder {
         self.add_api(door.api);
         self.socket = door.socket.or_else(|| self.socket.take());
         self.composers.extend(door.composer);
+        self.schemas.extend(door.schemas);
         door.handle
     }
 
@@ -181,6 +187,7 @@ impl TestHubBuilder {
 
     /// Starts the server, the clocks and the delivery of callbacks.
     pub fn start(self) -> TestHub {
+        judge_by(&self.schemas);
         let DoorContext {
             hub,
             gatekeeper,

@@ -3,7 +3,7 @@
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
-use super::soon;
+use super::{judged, soon};
 
 /// An event of a stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,10 +73,12 @@ impl SseReader {
             };
             if let Some(data) = field("data") {
                 let parsed = serde_json::from_str(data);
+                let data = parsed.unwrap_or_else(|error| panic!("{block:?}: {error}"));
+                judged::event(self.response.url().path(), &data);
                 return Some(Sse {
                     event: field("event").map(str::to_owned),
                     id: field("id").map(str::to_owned),
-                    data: parsed.unwrap_or_else(|error| panic!("{block:?}: {error}")),
+                    data,
                 });
             }
         }

@@ -14,12 +14,14 @@ use tokio_tungstenite::{
     tungstenite::{Error, Message, client::IntoClientRequest as _, protocol::CloseFrame},
 };
 
-use super::soon;
+use super::{judged, soon};
 
 /// A WebSocket client for raw frames. Dropping it cuts the connection.
 #[derive(Debug)]
 pub struct WsClient {
     ws: WebSocketStream<TcpStream>,
+    /// Path of the connection.
+    path: String,
 }
 
 /// The answer to a refused handshake.
@@ -43,7 +45,8 @@ impl WsClient {
         let tcp = TcpStream::connect(addr).await.ok()?;
         let url = format!("ws://{addr}{path}");
         let (ws, _) = tokio_tungstenite::client_async(url, tcp).await.ok()?;
-        Some(Self { ws })
+        let path = path.to_owned();
+        Some(Self { ws, path })
     }
 
     /// Connects with small kernel buffers, so that they are quickly full.
@@ -82,7 +85,10 @@ impl WsClient {
             request.headers_mut().insert(*name, value);
         }
         match soon(tokio_tungstenite::client_async(request, tcp)).await {
-            Ok((ws, _)) => Ok(Self { ws }),
+            Ok((ws, _)) => Ok(Self {
+                ws,
+                path: path.to_owned(),
+            }),
             Err(Error::Http(response)) => Err(WsRefused {
                 status: response.status().as_u16(),
                 body: String::from_utf8(response.into_body().unwrap_or_default()).unwrap(),
@@ -172,7 +178,7 @@ impl WsClient {
     /// Waits for the next text frame.
     pub async fn text(&mut self) -> String {
         match self.next().await {
-            Message::Text(text) => text.to_string(),
+            Message::Text(text) => self.judged(&text),
             other => panic!("expected a text frame, got {other:?}"),
         }
     }
@@ -186,11 +192,17 @@ impl WsClient {
     pub async fn wait_text(&mut self) -> Option<String> {
         loop {
             match self.ws.next().await {
-                Some(Ok(Message::Text(text))) => return Some(text.to_string()),
+                Some(Ok(Message::Text(text))) => return Some(self.judged(&text)),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
                 Some(Ok(_)) => {}
             }
         }
+    }
+
+    /// Judges a frame by the schemas of the hub, if there is one.
+    fn judged(&self, text: &str) -> String {
+        judged::frame(&self.path, text);
+        text.to_owned()
     }
 
     /// Waits for a ping of the server. The pong is sent with the next read or write.

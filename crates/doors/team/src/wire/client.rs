@@ -116,8 +116,8 @@ fn unknown(message_type: &str) -> MessageFault {
 }
 
 /// Target member of a payload, in any of its spellings. The last spelling is used by the hub's own API.
-#[derive(Deserialize)]
-struct TargetFields {
+#[derive(Deserialize, utoipa::ToSchema)]
+pub(super) struct TargetFields {
     #[serde(default, deserialize_with = "blank_is_absent")]
     member_route_key: Option<String>,
     #[serde(default, deserialize_with = "blank_is_absent")]
@@ -136,8 +136,8 @@ impl TargetFields {
 }
 
 /// Payload of `SEND_MESSAGE`, without its [`TargetFields`].
-#[derive(Deserialize)]
-struct SendMessagePayload {
+#[derive(Deserialize, utoipa::ToSchema)]
+pub(super) struct SendMessagePayload {
     content: String,
     context_file_paths: Option<Vec<String>>,
     #[serde(rename = "contextFilePaths")]
@@ -173,11 +173,13 @@ fn one_of<T>(name: &str, camel: Option<T>, snake: Option<T>) -> Result<Option<T>
 }
 
 /// Payload of a decision, without its [`TargetFields`].
-#[derive(Deserialize)]
-struct DecisionPayload<'a> {
+#[derive(Deserialize, utoipa::ToSchema)]
+pub(super) struct DecisionPayload<'a> {
     #[serde(borrow)]
+    #[schema(value_type = serde_json::Value, required = false)]
     approval_token: Option<&'a RawValue>,
     #[serde(borrow, rename = "approvalToken")]
+    #[schema(value_type = serde_json::Value, required = false)]
     camel_token: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "blank_is_absent")]
     invocation_id: Option<String>,

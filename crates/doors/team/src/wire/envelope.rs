@@ -13,8 +13,10 @@ use super::task::PlanChange;
 use super::{AgentEventData, EventSource, OutgoingEvent, Stamp, TeamStatus};
 
 /// Level of an envelope.
-#[derive(Serialize)]
-struct EnvelopeOut<'a> {
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Envelope)]
+pub(crate) struct EnvelopeOut<'a> {
+    #[schema(value_type = String, format = "uuid")]
     event_id: Uuid,
     timestamp: &'a str,
     team_id: &'a str,
@@ -26,7 +28,7 @@ struct EnvelopeOut<'a> {
     team_run_id: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 enum EnvelopeData<'a> {
     Team {
@@ -43,12 +45,19 @@ enum EnvelopeData<'a> {
     Plan(Option<PlanChange<'a>>),
     SubTeam {
         sub_team_node_name: &'a str,
+        #[schema(schema_with = inner_envelope)]
         sub_team_event: InnerEnvelope<'a>,
     },
 }
 
-#[derive(Serialize)]
+/// The envelope of a nested team has the form of the outermost.
+fn inner_envelope() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+    utoipa::openapi::Ref::from_schema_name("Envelope").into()
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
 struct AgentEventOut<'a> {
+    #[schema(value_type = String, format = "uuid")]
     event_id: Uuid,
     timestamp: &'a str,
     agent_id: &'a str,

@@ -7,7 +7,7 @@ use super::event_type::AgentEventType;
 use super::{AgentStatus, SegmentEvent};
 
 /// Event of a member, produced by the hub. Serialized as the `data` of an agent's event.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum AgentEventData<'a> {
     /// Part of the answer.
@@ -43,6 +43,7 @@ pub enum AgentEventData<'a> {
         reasoning: Option<&'a str>,
         /// Token counts.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = serde_json::Value, required = false)]
         usage: Option<&'a RawValue>,
         /// Images that belong to the answer.
         image_urls: &'a [String],
@@ -58,6 +59,7 @@ pub enum AgentEventData<'a> {
         /// Name of the tool.
         tool_name: &'a str,
         /// Arguments for the tool.
+        #[schema(value_type = serde_json::Value)]
         arguments: &'a RawValue,
         /// Turn of the tool call.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,6 +97,7 @@ pub enum AgentEventData<'a> {
         tool_name: &'a str,
         /// Arguments of the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = serde_json::Value, required = false)]
         arguments: Option<&'a RawValue>,
     },
     /// Success of a tool.
@@ -105,6 +108,7 @@ pub enum AgentEventData<'a> {
         tool_name: &'a str,
         /// Result of the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = serde_json::Value, required = false)]
         result: Option<&'a RawValue>,
     },
     /// Failure of a tool.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Event of a segment: start, content or end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub(super) enum SegmentStep {
     #[serde(rename = "SEGMENT_START")]
     Start,
@@ -25,7 +25,7 @@ impl SegmentStep {
 }
 
 /// Type of an agent's event, including types that only outside runtimes publish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub(super) enum AgentEventType {
     #[serde(rename = "segment_event")]
     Segment,

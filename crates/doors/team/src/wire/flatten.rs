@@ -28,6 +28,13 @@ struct FlatPayload<'a, F> {
     own: F,
     #[serde(flatten)]
     member: Option<MemberRef<'a>>,
+    #[serde(flatten)]
+    position: FlatPosition<'a>,
+}
+
+/// Position of an event in the team's stream.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct FlatPosition<'a> {
     event_scope: &'static str,
     /// Outermost node around the event.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,8 +44,8 @@ struct FlatPayload<'a, F> {
 }
 
 /// Member of an event.
-#[derive(Serialize)]
-struct MemberRef<'a> {
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct MemberRef<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_token: Option<ApprovalTokenOut<'a>>,
     agent_name: &'a str,
@@ -48,9 +55,9 @@ struct MemberRef<'a> {
 }
 
 /// Token that a viewer returns with its decision on a tool call.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct ApprovalTokenOut<'a> {
+pub(super) struct ApprovalTokenOut<'a> {
     team_run_id: &'a str,
     run_version: u32,
     invocation_id: &'a str,
@@ -60,8 +67,8 @@ struct ApprovalTokenOut<'a> {
 }
 
 /// Run and number of an event.
-#[derive(Serialize)]
-struct StreamStamp<'a> {
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct StreamStamp<'a> {
     team_run_id: &'a str,
     run_version: u32,
     sequence: u64,
@@ -72,8 +79,8 @@ struct StreamStamp<'a> {
 }
 
 /// Fields of a team's own event.
-#[derive(Serialize)]
-struct TeamFields<'a> {
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct TeamFields<'a> {
     new_status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     old_status: Option<&'static str>,
@@ -82,8 +89,8 @@ struct TeamFields<'a> {
 }
 
 /// Fields of a board change.
-#[derive(Serialize)]
-struct PlanFields<P> {
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct PlanFields<P> {
     event_type: &'static str,
     #[serde(flatten)]
     change: P,
@@ -128,13 +135,11 @@ impl<'a> FlatContext<'a> {
         member: Option<MemberRef<'a>>,
     ) -> String {
         let stamp = self.stamp.filter(|stamp| stamp.sequence > 0);
-        let payload = FlatPayload {
-            own,
+        let position = FlatPosition {
             event_scope: match member {
                 Some(_) => MEMBER_SCOPED,
                 None => TEAM_SCOPED,
             },
-            member,
             sub_team_node_name: self.outermost,
             team_stream_event_envelope: stamp.map(|stamp| StreamStamp {
                 team_run_id: stamp.team_run_id,
@@ -145,6 +150,11 @@ impl<'a> FlatContext<'a> {
                 event_type: self.event_type(name),
                 received_at: stamp.received_at,
             }),
+        };
+        let payload = FlatPayload {
+            own,
+            member,
+            position,
         };
         message(message_type, payload)
     }

@@ -31,16 +31,58 @@ pub(super) fn message(message_type: &str, payload: impl Serialize) -> String {
     })
 }
 
+/// Payload of `CONNECTED` for a viewer of a team.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct ConnectedTeam<'a> {
+    team_id: &'a str,
+    session_id: &'a str,
+}
+
+/// Payload of `CONNECTED` for a viewer of a single agent.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct ConnectedAgent<'a> {
+    agent_id: &'a str,
+    session_id: &'a str,
+}
+
+/// Payload of an `ERROR` about a connection or a message.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct ErrorPayload<'a> {
+    code: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<&'a str>,
+}
+
+/// Payload of `MESSAGE_ACCEPTED`.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct AcceptedPayload<'a> {
+    message_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<&'a str>,
+}
+
+/// Payload of the `AGENT_STATUS` of a new viewer's snapshot.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct AgentStatusPayload {
+    new_status: AgentStatus,
+    old_status: Option<AgentStatus>,
+}
+
+/// Payload of `GAP`.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct GapPayload<'a> {
+    event_scope: &'static str,
+    team_run_id: &'a str,
+    from_sequence: u64,
+    to_sequence: u64,
+}
+
 /// Returns the `CONNECTED` message for a viewer of a team.
 pub fn connected_team(team_id: &str, session_id: &str) -> String {
-    #[derive(Serialize)]
-    struct Connected<'a> {
-        team_id: &'a str,
-        session_id: &'a str,
-    }
     message(
         "CONNECTED",
-        Connected {
+        ConnectedTeam {
             team_id,
             session_id,
         },
@@ -49,14 +91,9 @@ pub fn connected_team(team_id: &str, session_id: &str) -> String {
 
 /// Returns the `CONNECTED` message for a viewer of a single agent.
 pub fn connected_agent(agent_id: &str, session_id: &str) -> String {
-    #[derive(Serialize)]
-    struct Connected<'a> {
-        agent_id: &'a str,
-        session_id: &'a str,
-    }
     message(
         "CONNECTED",
-        Connected {
+        ConnectedAgent {
             agent_id,
             session_id,
         },
@@ -65,13 +102,6 @@ pub fn connected_agent(agent_id: &str, session_id: &str) -> String {
 
 /// Returns the `ERROR` message for a connection, or for the viewer's message `message_id`.
 pub fn error(code: &str, message: &str, message_id: Option<&str>) -> String {
-    #[derive(Serialize)]
-    struct ErrorPayload<'a> {
-        code: &'a str,
-        message: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        message_id: Option<&'a str>,
-    }
     let payload = ErrorPayload {
         code,
         message,
@@ -84,12 +114,6 @@ pub fn error(code: &str, message: &str, message_id: Option<&str>) -> String {
 /// Without a task, the message answered a question of a member. Sent only to viewers that assign message ids;
 /// the published web client does not.
 pub fn accepted(message_id: &str, task_id: Option<&str>) -> String {
-    #[derive(Serialize)]
-    struct AcceptedPayload<'a> {
-        message_id: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        task_id: Option<&'a str>,
-    }
     message(
         "MESSAGE_ACCEPTED",
         AcceptedPayload {
@@ -102,11 +126,6 @@ pub fn accepted(message_id: &str, task_id: Option<&str>) -> String {
 /// Returns the `AGENT_STATUS` message of a new viewer's snapshot. Only here `old_status` is written although
 /// missing.
 pub fn snapshot_agent_status(new: AgentStatus) -> String {
-    #[derive(Serialize)]
-    struct AgentStatusPayload {
-        new_status: AgentStatus,
-        old_status: Option<AgentStatus>,
-    }
     let payload = AgentStatusPayload {
         new_status: new,
         old_status: None,
@@ -117,13 +136,6 @@ pub fn snapshot_agent_status(new: AgentStatus) -> String {
 /// Returns the `GAP` message: the events `from..=to` of a run are lost. The published web client ignores the
 /// type like every unknown type, and continues with the events after the gap.
 pub fn gap(team_run_id: &str, from: u64, to: u64) -> String {
-    #[derive(Serialize)]
-    struct GapPayload<'a> {
-        event_scope: &'static str,
-        team_run_id: &'a str,
-        from_sequence: u64,
-        to_sequence: u64,
-    }
     let payload = GapPayload {
         event_scope: "team_scoped",
         team_run_id,

@@ -106,7 +106,7 @@ pub struct Stamp<'a> {
 }
 
 /// Source type of an envelope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum SourceType {
     Team,

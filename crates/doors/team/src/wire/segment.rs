@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::event_type::SegmentStep;
 
 /// Kind of a [`SegmentEvent`]. Outside runtimes publish more kinds than the hub produces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SegmentKind {
     /// Text of the answer.
@@ -18,13 +18,14 @@ pub enum SegmentKind {
 }
 
 /// Properties of a [`SegmentEvent`] besides its content.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, utoipa::ToSchema)]
 pub struct SegmentMetadata<'a> {
     /// Called tool. The web client expects the field at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<&'a str>,
     /// Arguments of the call, complete at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = serde_json::Value, required = false)]
     pub arguments: Option<&'a RawValue>,
 }
 
@@ -59,7 +60,7 @@ pub enum SegmentEvent<'a> {
 }
 
 /// Fields of a [`SegmentEvent`] in the flattened message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct FlatSegment<'a> {
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +69,7 @@ pub(super) struct FlatSegment<'a> {
     content: SegmentPayload<'a>,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
 struct SegmentPayload<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     delta: Option<&'a str>,
@@ -101,18 +102,31 @@ impl<'a> SegmentEvent<'a> {
     }
 }
 
+/// Serialized form of a [`SegmentEvent`]. Contains the step twice: readers of the original know either of both names.
+#[derive(Serialize, utoipa::ToSchema)]
+struct SegmentData<'a> {
+    r#type: SegmentStep,
+    event_type: SegmentStep,
+    segment_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment_type: Option<SegmentKind>,
+    payload: SegmentPayload<'a>,
+}
+
+impl utoipa::PartialSchema for SegmentEvent<'_> {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        SegmentData::schema()
+    }
+}
+
+impl utoipa::ToSchema for SegmentEvent<'_> {
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
+        SegmentData::schemas(schemas);
+    }
+}
+
 impl Serialize for SegmentEvent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// Contains the step twice: readers of the original know either of both names.
-        #[derive(Serialize)]
-        struct SegmentData<'a> {
-            r#type: SegmentStep,
-            event_type: SegmentStep,
-            segment_id: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            segment_type: Option<SegmentKind>,
-            payload: SegmentPayload<'a>,
-        }
         let flat = self.flat();
         let data = SegmentData {
             r#type: self.step(),

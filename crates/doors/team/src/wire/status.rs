@@ -6,7 +6,7 @@ use serde::{
 };
 
 /// Status of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
     /// Not started.
@@ -53,7 +53,7 @@ impl AgentStatus {
 }
 
 /// Status of a team. Serialized with the names of envelopes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TeamStatus {
     /// Not ready yet.

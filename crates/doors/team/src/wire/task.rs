@@ -18,7 +18,7 @@ pub struct Deliverable {
 }
 
 /// Task of a board.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PlanTask<'a> {
     /// Id on the board, under the seed's name.
     pub id: &'a str,
@@ -39,7 +39,7 @@ pub struct PlanTask<'a> {
 }
 
 /// Change of the board, identical in the envelope and in the flattened message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub(super) enum PlanChange<'a> {
     Created {

@@ -140,6 +140,8 @@ const KINDS: &[Kind] = &[
     get("/readyz"),
     get("/metrics"),
     get("/openapi.json"),
+    get("/schemas"),
+    get("/schemas/{protocol}/{name}"),
     get("/v1/prove?nonce=00000000000000000000000000000000"),
     get("/v1/whoami"),
     get("/v1/agents"),

@@ -15,15 +15,41 @@ fn len(raw: Option<&RawValue>) -> usize {
     raw.map_or(0, |raw| raw.get().len())
 }
 
+/// A `registered` frame that accepts an agent.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "registered")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct AcceptedFrame<'a> {
+    /// Always `ok`.
+    #[cfg_attr(feature = "schema", schema(pattern = "^ok$"))]
+    status: &'static str,
+    #[serde(flatten)]
+    registered: &'a Registered<'a>,
+}
+
+/// A `registered` frame that refuses an agent.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "registered")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct RefusedFrame<'a> {
+    /// Always `error`.
+    #[cfg_attr(feature = "schema", schema(pattern = "^error$"))]
+    status: &'static str,
+    /// Reason, for people.
+    error: &'a str,
+}
+
+/// A `discover_agents_result` frame.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "discover_agents_result")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct DiscoverAgentsResultFrame<'a> {
+    /// Agents that match.
+    agents: &'a [DiscoveredAgent<'a>],
+}
+
 /// Builds a `registered` frame that accepts an agent, from [`Registered`].
 pub fn registered(registered: &Registered<'_>) -> String {
-    #[derive(Serialize)]
-    #[serde(tag = "type", rename = "registered")]
-    struct AcceptedFrame<'a> {
-        status: &'static str,
-        #[serde(flatten)]
-        registered: &'a Registered<'a>,
-    }
     let accepted = AcceptedFrame {
         status: "ok",
         registered,
@@ -33,12 +59,6 @@ pub fn registered(registered: &Registered<'_>) -> String {
 
 /// Builds a `registered` frame that refuses an agent. The connection must be closed after the frame.
 pub fn refused(error: &str) -> String {
-    #[derive(Serialize)]
-    #[serde(tag = "type", rename = "registered")]
-    struct RefusedFrame<'a> {
-        status: &'static str,
-        error: &'a str,
-    }
     let refused = RefusedFrame {
         status: "error",
         error,
@@ -64,12 +84,7 @@ pub fn cancel(session_id: &str, request_id: &str) -> String {
 /// Builds a `discover_agents_result` frame from [`DiscoveredAgent`] values.
 pub fn discover_agents_result(entries: &[DiscoveredAgent<'_>]) -> String {
     const ENTRY: usize = 192;
-    #[derive(Serialize)]
-    #[serde(tag = "type", rename = "discover_agents_result")]
-    struct DiscoverAgentsResultOut<'a> {
-        agents: &'a [DiscoveredAgent<'a>],
-    }
-    let found = DiscoverAgentsResultOut { agents: entries };
+    let found = DiscoverAgentsResultFrame { agents: entries };
     to_json(&found, OVERHEAD + entries.len() * ENTRY)
 }
 

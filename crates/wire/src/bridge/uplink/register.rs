@@ -15,6 +15,7 @@ use crate::read::{or_default, texts, word};
 /// The registration of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "register")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Register<'a> {
     /// The wanted agent id, not checked here.
     #[serde(borrow)]
@@ -28,6 +29,7 @@ pub struct Register<'a> {
     pub token: Option<Cow<'a, str>>,
     /// The protocol version of the agent.
     #[serde(default = "BridgeVersion::missing")]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub bridge_version: BridgeVersion<'a>,
     /// The type of the agent: a model, a framework, a tool.
     #[serde(
@@ -55,6 +57,7 @@ pub struct Register<'a> {
     pub description: Option<Cow<'a, str>>,
     /// The agent's further profile (extension `meta`), as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = serde_json::Value, required = false))]
     pub profile: Option<&'a RawValue>,
     /// The extensions that the agent supports (Jackfield's own field), see
     /// [`extension`](super::super::extension).
@@ -71,6 +74,7 @@ pub struct Register<'a> {
 
 /// The state of an agent's lost connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ResumeState<'a> {
     /// The resume token that the hub gave to the lost connection.
     #[serde(borrow)]
@@ -85,6 +89,7 @@ pub struct ResumeState<'a> {
 
 /// Progress of an answer, as sent by the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AnswerProgress<'a> {
     /// The answered request.
     #[serde(borrow)]
@@ -96,6 +101,7 @@ pub struct AnswerProgress<'a> {
 
 /// Progress of the reply to a call that the agent made, as received by the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CallProgress<'a> {
     /// The id of the call.
     #[serde(borrow)]
@@ -200,3 +206,18 @@ impl From<u32> for BridgeVersion<'_> {
         }
     }
 }
+
+/// A version is a number, or a text that begins with one.
+#[cfg(feature = "schema")]
+impl utoipa::PartialSchema for BridgeVersion<'_> {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+        ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::Integer, Type::String]))
+            .pattern(Some("^[12]"))
+            .into()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl utoipa::ToSchema for BridgeVersion<'_> {}
