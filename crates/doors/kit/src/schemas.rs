@@ -2,7 +2,7 @@
 //! every event of every stream. A door makes them from its wire types and gives them to the hub as
 //! [`OpenedDoor::schemas`](crate::door::OpenedDoor::schemas).
 //!
-//! - [`MessageSchemas`] holds the messages of one direction, [`document`] makes JSON Schema 2020-12 of them
+//! - [`MessageSchemas`] holds the messages of one direction, [`documents`] makes JSON Schema 2020-12 of them
 //! - [`routes`] serves them below `/schemas`, and links them from the description of the API
 
 mod document;
