@@ -19,16 +19,18 @@ enum Door {
     Team,
     Agent,
     Publisher,
+    Editor,
 }
 
 impl Door {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Agora,
         Self::Bridge,
         Self::BridgeByUrl,
         Self::Team,
         Self::Agent,
         Self::Publisher,
+        Self::Editor,
     ];
 
     fn path(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Door {
             Self::Team => "/ws/agent-team/anns-team?replay=false",
             Self::Agent => "/ws/agent/anns-agent",
             Self::Publisher => "/v1/teams/anns-team/events",
+            Self::Editor => "/acp/anns-agent",
         }
     }
 
@@ -51,6 +54,7 @@ impl Door {
             Self::Bridge => raw.send(bridge_register("anns-second")).await,
             Self::BridgeByUrl => raw.send(bridge_register("anns-third")).await,
             Self::Publisher => raw.send(json!([])).await,
+            Self::Editor => raw.send(initialize()).await,
             Self::Team | Self::Agent => {}
         }
     }
@@ -69,13 +73,17 @@ impl Door {
                 let answer = raw.frame().await;
                 assert_ne!(answer["error"], "unauthorized", "{answer}");
             }
+            Self::Editor => {
+                let answer = raw.frame().await;
+                assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
+            }
         }
     }
 
     /// Checks that the hub refuses the ticket of a connection, in the words of the protocol.
     async fn is_refused(self, hub: &TestHub, way: &Way, why: &str) {
         let connected = way.connect(hub, self.path()).await;
-        if let Self::Publisher = self {
+        if let Self::Publisher | Self::Editor = self {
             assert_eq!(connected.map(|_| ()), Err(401));
             return;
         }
@@ -117,7 +125,7 @@ impl Door {
                 );
                 assert_eq!(raw.closed().await, (1008, "ticket refused".to_owned()));
             }
-            Self::Publisher => unreachable!(),
+            Self::Publisher | Self::Editor => unreachable!(),
         }
         for id in ["anns-first", "anns-second", "anns-third"] {
             assert!(
@@ -126,6 +134,12 @@ impl Door {
             );
         }
     }
+}
+
+/// The first request of an editor.
+fn initialize() -> Value {
+    let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
 }
 
 /// A handshake of a page: its origin, and where the ticket stands.
