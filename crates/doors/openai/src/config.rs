@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jackfield_kit::{
     door::{DoorConfig, DoorContext, DoorOpenError, OpenedDoor},
-    guard::BodyRules,
+    guard::{BodyRules, BrowserHeaders},
 };
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::{
     door::{OpenAiDoor, PATHS, router},
     limits::PARKED,
     parked::ParkedCalls,
-    session::Conversations,
+    session::{Conversations, OPEN_WEBUI_CHAT, SESSION},
 };
 
 /// Section `[openai]` of the configuration file.
@@ -23,6 +23,25 @@ pub struct Config {
     /// and search queries. If not, agents get them like any message.
     pub answer_helper_prompts: bool,
 }
+
+/// Headers that clients in web pages send. OpenAI's own client describes itself in most of them.
+const ACCEPTED: [&str; 15] = [
+    "openai-organization",
+    "openai-project",
+    "x-stainless-arch",
+    "x-stainless-custom-poll-interval",
+    "x-stainless-helper-method",
+    "x-stainless-lang",
+    "x-stainless-os",
+    "x-stainless-package-version",
+    "x-stainless-poll-helper",
+    "x-stainless-retry-count",
+    "x-stainless-runtime",
+    "x-stainless-runtime-version",
+    "x-stainless-timeout",
+    OPEN_WEBUI_CHAT,
+    SESSION,
+];
 
 impl Default for Config {
     fn default() -> Self {
@@ -59,6 +78,10 @@ impl DoorConfig for Config {
             bodies: BodyRules {
                 own_paths: PATHS.to_vec(),
                 ..BodyRules::default()
+            },
+            browser_headers: BrowserHeaders {
+                accepted: ACCEPTED.to_vec(),
+                exposed: vec!["x-should-retry"],
             },
             ..OpenedDoor::new(())
         })

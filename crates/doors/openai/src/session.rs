@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 use crate::{failure::OpenAiError, limits::CONVERSATIONS};
 
 /// Header in which a client names the session itself.
-const SESSION: &str = "jackfield-session";
+pub(crate) const SESSION: &str = "jackfield-session";
 /// Header of Open WebUI with the id of its chat (`ENABLE_FORWARD_USER_INFO_HEADERS`).
-const OPEN_WEBUI_CHAT: &str = "x-openwebui-chat-id";
+pub(crate) const OPEN_WEBUI_CHAT: &str = "x-openwebui-chat-id";
 
 /// Returns the session that the headers name.
 pub(crate) fn in_headers(headers: &HeaderMap) -> Result<Option<SessionId>, OpenAiError> {

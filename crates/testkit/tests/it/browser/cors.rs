@@ -46,6 +46,11 @@ async fn a_page_of_a_listed_origin_may_ask_every_protocol() {
             "mcp-protocol-version, mcp-session-id, content-type",
         ),
         ("GET", "/.well-known/agent-card.json", "if-none-match"),
+        (
+            "POST",
+            "/v1/chat/completions",
+            "authorization, content-type, jackfield-session, x-stainless-lang, x-stainless-retry-count",
+        ),
     ] {
         let asked = [
             ("origin", PAGE),
@@ -75,7 +80,12 @@ async fn a_page_of_a_listed_origin_may_ask_every_protocol() {
         .to_str()
         .unwrap()
         .to_owned();
-    for name in ["mcp-session-id", "a2a-extensions", "retry-after"] {
+    for name in [
+        "mcp-session-id",
+        "a2a-extensions",
+        "retry-after",
+        "x-should-retry",
+    ] {
         assert!(exposed.contains(name), "{exposed}");
     }
 }
