@@ -12,6 +12,7 @@ use crate::{
     door::{OpenAiDoor, PATHS, router},
     limits::PARKED,
     parked::ParkedCalls,
+    schemas::schemas,
     session::{Conversations, OPEN_WEBUI_CHAT, SESSION},
 };
 
@@ -75,6 +76,7 @@ impl DoorConfig for Config {
         };
         Ok(OpenedDoor {
             routes: router(door),
+            schemas: schemas(),
             bodies: BodyRules {
                 own_paths: PATHS.to_vec(),
                 ..BodyRules::default()

@@ -7,6 +7,7 @@ use jackfield_kit::{api, sse::SseFrame};
 use jackfield_model::{Failure, Reason};
 use jackfield_wire::read::FieldError;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Header by which the official clients learn whether to repeat a request. Without it they repeat every request
 /// that failed with a status of 500 or more, and the agent would get the message again.
@@ -56,7 +57,7 @@ pub(crate) fn code(reason: &Reason) -> String {
 }
 
 /// The content of an error.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
     pub(crate) message: String,
     #[serde(rename = "type")]
@@ -66,8 +67,8 @@ pub(crate) struct ErrorBody {
     pub(crate) code: String,
 }
 
-#[derive(Debug, Serialize)]
-struct ErrorObject<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorObject<'a> {
     error: &'a ErrorBody,
 }
 

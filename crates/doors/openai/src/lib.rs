@@ -7,6 +7,7 @@
 //! - `serve.rs`: caller and body of a request; `models.rs`: the list of models
 //! - `session.rs`: which conversation a request belongs to; `parked.rs`: live calls that wait for an answer;
 //!   `helper.rs`: prompts of Open WebUI that the door answers itself
+//! - `schemas.rs`: JSON Schemas of the events of streams
 //! - `live.rs`: a live call for a request; `chat.rs`: chat completions; `responses.rs`: responses, which are durable tasks
 //!
 //! A chat completion is a live call: its caller's connection is its only reader. A response that the client lets
@@ -23,6 +24,7 @@ mod matrix;
 mod models;
 mod parked;
 mod responses;
+mod schemas;
 mod serve;
 mod session;
 mod translate;

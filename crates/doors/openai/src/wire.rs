@@ -21,7 +21,7 @@ pub(crate) use self::{
     request::{InputItem, RequestInput, ResponsesRequest},
     response::{
         IncompleteDetails, OutputItem, OutputText, ResponseError, ResponseObject, ResponseStatus,
-        ResponseUsage, StreamEvent, SummaryText,
+        ResponseUsage, StreamError, StreamEvent, SummaryText,
     },
 };
 

@@ -16,10 +16,15 @@ use jackfield_kit::{
     sse::SseFrame,
 };
 use jackfield_model::{Failure, Reason};
-use serde_json::json;
 
 use super::builder::ResponseBuilder;
-use crate::{DOOR, door::OpenAiDoor, failure::OpenAiError, live::LiveTurn, wire::ResponseStatus};
+use crate::{
+    DOOR,
+    door::OpenAiDoor,
+    failure::{ErrorBody, OpenAiError},
+    live::LiveTurn,
+    wire::{ResponseStatus, StreamError},
+};
 
 /// Reads a reply into a response.
 #[derive(Debug)]
@@ -148,11 +153,18 @@ impl ResponseReader {
     }
 }
 
-/// Returns the event of a stream that breaks off. It has no number: the response itself may go on.
+/// Returns the event of a stream that breaks off.
 fn error_event(failure: &Failure) -> SseFrame {
-    let error = OpenAiError::from(failure.clone()).body;
-    let event = json!({
-        "type": "error", "code": error.code, "message": error.message, "param": error.param,
-    });
-    SseFrame::data(event.to_string()).with_event("error")
+    let ErrorBody {
+        message,
+        param,
+        code,
+        ..
+    } = OpenAiError::from(failure.clone()).body;
+    let error = StreamError {
+        code,
+        message,
+        param,
+    };
+    error.frame()
 }

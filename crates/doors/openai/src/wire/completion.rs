@@ -1,6 +1,7 @@
 //! What a client gets of a chat completion: the whole object, or chunks.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// A whole chat completion.
 #[derive(Debug, Serialize)]
@@ -36,7 +37,7 @@ pub(crate) struct SaidMessage {
 }
 
 /// A piece of a streamed chat completion.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChatChunk<'a> {
     pub(crate) id: &'a str,
     pub(crate) object: &'static str,
@@ -50,7 +51,7 @@ pub(crate) struct ChatChunk<'a> {
 }
 
 /// The only choice of a chunk.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChunkChoice<'a> {
     pub(crate) index: u32,
     pub(crate) delta: Delta<'a>,
@@ -58,7 +59,7 @@ pub(crate) struct ChunkChoice<'a> {
 }
 
 /// What a chunk adds.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
 pub(crate) struct Delta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<&'static str>,
@@ -69,7 +70,7 @@ pub(crate) struct Delta<'a> {
 }
 
 /// Tokens that an answer took, as far as the agent tells.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct TokenUsage {
     pub(crate) prompt_tokens: u64,
     pub(crate) completion_tokens: u64,
@@ -77,7 +78,7 @@ pub(crate) struct TokenUsage {
 }
 
 /// Tells programs that an answer ends with a question. Not in OpenAI's API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct WaitsFor {
     waits_for: &'static str,
 }

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
+use utoipa::ToSchema;
 
 use jackfield_kit::sse::SseFrame;
 
 use super::{TokenUsage, WaitsFor};
 
 /// The state of a response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ResponseStatus {
     Queued,
@@ -43,7 +44,7 @@ impl ResponseStatus {
 }
 
 /// A response.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ResponseObject<'a> {
     pub(crate) id: &'a str,
     pub(crate) object: &'static str,
@@ -54,16 +55,20 @@ pub(crate) struct ResponseObject<'a> {
     pub(crate) incomplete_details: Option<IncompleteDetails>,
     pub(crate) instructions: Option<&'a str>,
     pub(crate) max_output_tokens: Option<u64>,
+    #[schema(value_type = Object)]
     pub(crate) metadata: &'a RawValue,
     pub(crate) model: &'a str,
     pub(crate) output: &'a [OutputItem],
     pub(crate) parallel_tool_calls: bool,
     pub(crate) previous_response_id: Option<&'a str>,
+    #[schema(value_type = Object)]
     pub(crate) reasoning: Value,
     pub(crate) store: bool,
     pub(crate) temperature: Option<f64>,
+    #[schema(value_type = Object)]
     pub(crate) text: Value,
     pub(crate) tool_choice: &'static str,
+    #[schema(value_type = [Object; 0])]
     pub(crate) tools: [(); 0],
     pub(crate) top_p: Option<f64>,
     pub(crate) truncation: &'static str,
@@ -74,7 +79,7 @@ pub(crate) struct ResponseObject<'a> {
 }
 
 /// Why the output of a response lacks something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct IncompleteDetails {
     reason: &'static str,
 }
@@ -87,14 +92,14 @@ impl IncompleteDetails {
 }
 
 /// Why a response failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct ResponseError {
     pub(crate) code: String,
     pub(crate) message: String,
 }
 
 /// An item of a response's output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "type")]
 pub(crate) enum OutputItem {
     /// The agent's thinking, and lines on its status.
@@ -132,12 +137,14 @@ impl OutputItem {
 }
 
 /// A text of the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct OutputText {
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
     pub(crate) text: String,
+    #[schema(value_type = [Object; 0])]
     pub(crate) annotations: [(); 0],
+    #[schema(value_type = [Object; 0])]
     pub(crate) logprobs: [(); 0],
 }
 
@@ -153,7 +160,7 @@ impl OutputText {
 }
 
 /// A text of the agent's thinking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct SummaryText {
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
@@ -170,7 +177,7 @@ impl SummaryText {
 }
 
 /// Tokens that a response took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct ResponseUsage {
     pub(crate) input_tokens: u64,
     pub(crate) input_tokens_details: InputDetails,
@@ -192,19 +199,19 @@ impl From<TokenUsage> for ResponseUsage {
 }
 
 /// Details that agents do not tell; clients expect them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct InputDetails {
     cached_tokens: u64,
 }
 
 /// Details that agents do not tell; clients expect them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct OutputDetails {
     reasoning_tokens: u64,
 }
 
 /// An event of a stream. Fields that the kind of event does not have are left out.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 pub(crate) struct StreamEvent<'a> {
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
@@ -222,6 +229,7 @@ pub(crate) struct StreamEvent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) summary_index: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub(crate) part: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delta: Option<&'a str>,
@@ -229,7 +237,26 @@ pub(crate) struct StreamEvent<'a> {
     pub(crate) text: Option<&'a str>,
     /// Always empty; on events of text, where clients expect the field.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<[Object; 0]>)]
     pub(crate) logprobs: Option<[(); 0]>,
+}
+
+/// The event of a stream that breaks off. It has no number: the response itself may go on.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "type", rename = "error")]
+pub(crate) struct StreamError {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    /// Path of the wrong field of the request.
+    pub(crate) param: Option<String>,
+}
+
+impl StreamError {
+    /// Returns the frame of the event.
+    pub(crate) fn frame(&self) -> SseFrame {
+        let data = serde_json::to_vec(self).unwrap_or_default();
+        SseFrame::data(data).with_event("error")
+    }
 }
 
 impl StreamEvent<'_> {
