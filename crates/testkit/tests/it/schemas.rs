@@ -49,7 +49,7 @@ async fn every_document_is_a_json_schema_with_the_id_that_it_is_served_at() {
         .collect();
     assert_eq!(
         protocols,
-        BTreeSet::from(["agora", "bridge", "own", "team"])
+        BTreeSet::from(["agora", "bridge", "openai", "own", "team"])
     );
     for (path, document) in &documents {
         assert_eq!(document["$id"], format!("https://hub.example{path}"));
