@@ -362,6 +362,8 @@ def before_call(context, case, **kwargs):
     if is_helped and operation == "GET /v1/files/{id}/{name}" and {"id", "name"} <= path.keys():
         signed, case.query = link()
         path |= signed
+    if is_helped and operation == "GET /schemas/{protocol}/{name}" and {"protocol", "name"} <= path.keys():
+        path |= {"protocol": "own", "name": "call-event.json"}
     if is_helped and "/transfers" in operation:
         mend_transfer(case, operation, path, body)
     if is_helped and operation == "GET /invite/{ticket}" and "ticket" in path:
